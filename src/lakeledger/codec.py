@@ -1,0 +1,62 @@
+"""How values become text and back: canonical JSON, digests, timestamps, folded names."""
+
+from __future__ import annotations
+
+import hashlib
+import json
+import unicodedata
+from dataclasses import asdict, is_dataclass
+from datetime import UTC, date, datetime
+from decimal import Decimal
+from enum import Enum
+from pathlib import PurePath
+from typing import Any
+
+
+def to_text(at: datetime) -> str:
+    """A timestamp as fixed-width UTC text, so that text order is time order."""
+    if at.tzinfo is None:
+        raise ValueError(f"naive timestamp {at!r}: attach a time zone")
+    return at.astimezone(UTC).strftime("%Y-%m-%dT%H:%M:%S.%fZ")
+
+
+def to_time(text: str) -> datetime:
+    """The timestamp that `to_text` (or any ISO 8601 writer) wrote."""
+    at = datetime.fromisoformat(text)
+    return at.replace(tzinfo=UTC) if at.tzinfo is None else at.astimezone(UTC)
+
+
+def to_json(value: Any) -> str:
+    """Canonical JSON: sorted keys, no spaces, exact integers; equal values give equal text."""
+    return json.dumps(value, default=_plain, sort_keys=True, separators=(",", ":"), ensure_ascii=False)
+
+
+def to_plain(value: Any) -> Any:
+    """The same value made only of what JSON knows."""
+    return json.loads(to_json(value))
+
+
+def digest(value: Any) -> str:
+    """SHA-256 of a value's canonical JSON."""
+    return hashlib.sha256(to_json(value).encode()).hexdigest()
+
+
+def fold(name: str) -> str:
+    """The key by which a name is matched: names differ only if their folded keys do."""
+    return unicodedata.normalize("NFC", name).casefold()
+
+
+def _plain(value: Any) -> Any:
+    if isinstance(value, datetime):
+        return to_text(value) if value.tzinfo else value.isoformat()
+    if isinstance(value, date):
+        return value.isoformat()
+    if isinstance(value, Enum):
+        return value.value
+    if is_dataclass(value) and not isinstance(value, type):
+        return asdict(value)
+    if isinstance(value, Decimal | PurePath):
+        return str(value)
+    if isinstance(value, set | frozenset):
+        return sorted(value)
+    raise TypeError(f"{type(value).__name__} cannot be written as JSON: {value!r}")

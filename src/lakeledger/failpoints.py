@@ -1,0 +1,21 @@
+"""Named points in the commit path at which a test may stop the world. Off, they cost one look at an empty dict."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+
+BEFORE_WRITE = "before_write"
+MID_WRITE = "mid_write"
+AFTER_WRITE = "after_write"
+IN_TRANSACTION = "in_transaction"
+AFTER_COMMIT = "after_commit"
+
+ALL = (BEFORE_WRITE, MID_WRITE, AFTER_WRITE, IN_TRANSACTION, AFTER_COMMIT)
+
+armed: dict[str, Callable[[str], None]] = {}
+
+
+def reach(name: str, detail: str = "") -> None:
+    """Say that the code got here. `detail` tells the test where it is, for example the folder being written."""
+    if armed and (action := armed.get(name)):
+        action(detail)
