@@ -1,0 +1,118 @@
+"""The ledger's store: one connection port over SQLite and PostgreSQL.
+
+Slices are plain functions over a `Transaction` and named SQL. A transaction carries its tenant and its time, so neither
+is passed around: `:tenant_id` and `:now` are bound in every statement.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping
+from contextlib import AbstractContextManager
+from dataclasses import dataclass
+from datetime import datetime
+from typing import Any, Protocol
+
+from lakeledger.db.queries import Query
+from lakeledger.errors import Invalid
+from lakeledger.redaction import scrub
+
+Row = dict[str, Any]
+
+
+class Cursor(Protocol):
+    """What both drivers' cursors have in common."""
+
+    @property
+    def rowcount(self) -> int: ...
+    def fetchone(self) -> Any: ...
+    def fetchall(self) -> list[Any]: ...
+
+
+class Connection(Protocol):
+    """One open connection as the adapters see it: statement text and parameters in, a cursor out."""
+
+    def execute(self, text: str, parameters: Mapping[str, Any]) -> Cursor: ...
+    def executemany(self, text: str, rows: Iterable[Mapping[str, Any]]) -> Cursor: ...
+
+
+@dataclass(frozen=True)
+class Transaction:
+    """One transaction of one tenant at one time. Never open another inside it."""
+
+    tenant_id: str
+    now: datetime
+    dialect: str
+    connection: Connection
+
+    def execute(self, query: Query, **parameters: Any) -> int:
+        """Run a statement; the number of rows it changed."""
+        return self._run(query, parameters).rowcount
+
+    def one(self, query: Query, **parameters: Any) -> Row | None:
+        """The first row, or None."""
+        row = self._run(query, parameters).fetchone()
+        return None if row is None else dict(row)
+
+    def all(self, query: Query, **parameters: Any) -> list[Row]:
+        """Every row."""
+        return [dict(row) for row in self._run(query, parameters).fetchall()]
+
+    def many(self, query: Query, rows: Iterable[Mapping[str, Any]]) -> None:
+        """Run a statement once per row of parameters."""
+        self.connection.executemany(query.text(self.dialect), (self._bound(row) for row in rows))
+
+    def _run(self, query: Query, parameters: Mapping[str, Any]) -> Cursor:
+        return self.connection.execute(query.text(self.dialect), self._bound(parameters))
+
+    def _bound(self, parameters: Mapping[str, Any]) -> dict[str, Any]:
+        return {"tenant_id": self.tenant_id, "now": self.now, **parameters}
+
+
+class Database(Protocol):
+    """A database: transactions for any tenant. Writers are ordered one after the other; readers never wait for them."""
+
+    @property
+    def dialect(self) -> str: ...
+    @property
+    def url(self) -> str:
+        """Where it is, without a password."""
+        ...
+
+    def transaction(self, tenant_id: str, *, write: bool) -> AbstractContextManager[Transaction]: ...
+    def run_script(self, tx: Transaction, script: str) -> None:
+        """Run several statements inside the transaction."""
+        ...
+
+    def close(self) -> None: ...
+
+
+@dataclass(frozen=True)
+class Store:
+    """A database as one tenant sees it: the handle that every slice is given."""
+
+    database: Database
+    tenant_id: str
+
+    def read(self) -> AbstractContextManager[Transaction]:
+        """A consistent view that neither waits for writers nor holds them up."""
+        return self.database.transaction(self.tenant_id, write=False)
+
+    def write(self) -> AbstractContextManager[Transaction]:
+        """A write transaction: committed at the end of the block, rolled back by an exception."""
+        return self.database.transaction(self.tenant_id, write=True)
+
+
+def open(url: str) -> Database:
+    """The database at `sqlite:///path` or `postgresql://…`. Raises Invalid, Unavailable or NotInstalled."""
+    scheme = url.partition("://")[0]
+    match scheme:
+        case "sqlite":
+            from lakeledger.db.sqlite import SqliteDatabase
+
+            return SqliteDatabase(url)
+        case "postgresql" | "postgres":
+            from lakeledger.db.postgres import PostgresDatabase
+
+            return PostgresDatabase(url)
+        case _:
+            raise Invalid(f"cannot open {scrub(url)!r}: use sqlite:///path/to/file.db or postgresql://user@host/database")

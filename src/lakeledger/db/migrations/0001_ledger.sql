@@ -1,0 +1,251 @@
+-- The ledger's tables. Types are written as PostgreSQL spells them; SQLite takes them as they are.
+
+create table pipeline_runs (
+    pipeline_logging_id text primary key,
+    tenant_id           text not null,
+    pipeline_id         text not null,
+    status              text not null check (status in ('PENDING', 'RUNNING', 'COMPLETED', 'FAILED', 'CANCELLED')),
+    trigger_type        text not null,
+    trigger_by          text not null,
+    start_time          timestamptz not null,
+    end_time            timestamptz,
+    duration_ms         bigint,
+    config_version      text,
+    worker_instance     text,
+    error_message       text,
+    parameters          jsonb not null,
+    run_kind            text not null check (run_kind in ('pipeline', 'sync', 'recon', 'maintenance', 'backfill')),
+    schema_name         text,
+    sync_mode           text,
+    config_hash         text,
+    source_info         jsonb,
+    destination_info    jsonb,
+    instance_id         text,
+    node_id             text,
+    records_processed   bigint not null default 0,
+    records_inserted    bigint not null default 0,
+    records_updated     bigint not null default 0,
+    records_deleted     bigint not null default 0,
+    records_failed      bigint not null default 0,
+    bytes_processed     bigint not null default 0,
+    commit_count        bigint not null default 0,
+    error_details       jsonb,
+    parent_run_id       text,
+    retry_of            text,
+    idempotency_key     text,
+    exclusive           boolean not null,
+    heartbeat_at        timestamptz,
+    lease_token         bigint not null,
+    lease_expires_at    timestamptz
+);
+
+create index pipeline_runs_by_time on pipeline_runs (tenant_id, start_time desc, pipeline_logging_id desc);
+create index pipeline_runs_by_pipeline on pipeline_runs (tenant_id, pipeline_id, start_time desc);
+create index pipeline_runs_by_token on pipeline_runs (tenant_id, pipeline_id, lease_token desc);
+create index pipeline_runs_open on pipeline_runs (tenant_id, lease_expires_at) where status in ('PENDING', 'RUNNING');
+create unique index pipeline_runs_exclusive on pipeline_runs (tenant_id, pipeline_id) where exclusive and status = 'RUNNING';
+create unique index pipeline_runs_idempotent on pipeline_runs (tenant_id, pipeline_id, idempotency_key)
+    where idempotency_key is not null and status in ('PENDING', 'RUNNING', 'COMPLETED');
+
+create table step_logs (
+    step_logging_id     text primary key,
+    tenant_id           text not null,
+    pipeline_logging_id text not null references pipeline_runs (pipeline_logging_id) on delete cascade,
+    step_name           text not null,
+    step_type           text not null,
+    step_index          integer not null,
+    status              text not null check (status in ('PENDING', 'RUNNING', 'COMPLETED', 'FAILED', 'CANCELLED', 'SKIPPED')),
+    start_time          timestamptz not null,
+    end_time            timestamptz,
+    duration_ms         bigint,
+    rows_processed      bigint,
+    bytes_processed     bigint,
+    error_message       text,
+    metadata            jsonb not null,
+    attempt             integer not null default 1,
+    target_table        text,
+    committed_at        timestamptz
+);
+
+create index step_logs_by_run on step_logs (pipeline_logging_id, step_index);
+create index step_logs_by_time on step_logs (tenant_id, start_time desc);
+
+create table state_transitions (
+    transition_id text primary key,
+    tenant_id     text not null,
+    entity        text not null check (entity in ('run', 'step')),
+    entity_id     text not null,
+    from_status   text,
+    to_status     text not null,
+    at            timestamptz not null,
+    reason        text,
+    actor         text not null
+);
+
+create index state_transitions_by_entity on state_transitions (entity_id, transition_id);
+
+create table tables (
+    table_id        text primary key,
+    tenant_id       text not null,
+    schema_name     text not null,
+    table_name      text not null,
+    name_key        text not null,
+    location        text not null,
+    current_version bigint not null,
+    row_count       bigint not null,
+    total_size      bigint not null,
+    file_count      bigint not null,
+    last_modified   timestamptz not null,
+    created_at      timestamptz not null,
+    updated_at      timestamptz not null
+);
+
+create unique index tables_by_name on tables (tenant_id, name_key);
+
+create table table_metadata (
+    id             text primary key,
+    tenant_id      text not null,
+    table_id       text not null references tables (table_id) on delete cascade,
+    schema_version integer not null,
+    "schema"       jsonb not null,
+    schema_hash    text not null,
+    storage_engine text not null,
+    engine_config  jsonb not null,
+    format         text not null check (format in ('parquet', 'jsonl')),
+    compression    text not null,
+    partition_by   jsonb not null,
+    sort_by        jsonb not null,
+    properties     jsonb not null,
+    last_modified  timestamptz not null,
+    created_at     timestamptz not null,
+    updated_at     timestamptz not null,
+    unique (table_id, schema_version)
+);
+
+create table table_snapshots (
+    snapshot_id    text primary key,
+    tenant_id      text not null,
+    table_id       text not null references tables (table_id) on delete cascade,
+    version        bigint not null,
+    parent_version bigint,
+    operation      text not null check (operation in ('append', 'overwrite', 'replace')),
+    summary        jsonb not null,
+    schema_version integer not null,
+    run_id         text not null,
+    batch_id       text,
+    trigger        text not null,
+    committed_at   timestamptz not null,
+    manifest_list  text,
+    unique (table_id, version)
+);
+
+create index table_snapshots_by_batch on table_snapshots (table_id, batch_id) where batch_id is not null;
+create index table_snapshots_by_time on table_snapshots (table_id, committed_at);
+create index table_snapshots_by_run on table_snapshots (tenant_id, run_id);
+
+create table table_files (
+    id                     text primary key,
+    tenant_id              text not null,
+    table_id               text not null references tables (table_id) on delete cascade,
+    file_name              text not null,
+    file_path              text not null,
+    file_size              bigint not null,
+    file_type              text not null,
+    partition_path         text not null,
+    row_count              bigint not null,
+    checksum               text,
+    is_compressed          boolean not null,
+    column_bounds          jsonb not null,
+    state                  text not null check (state in ('live', 'retired')),
+    added_version          bigint not null,
+    removed_version        bigint,
+    run_id                 text not null,
+    iceberg_metadata_state text not null check (iceberg_metadata_state in ('pending', 'completed', 'failed')),
+    created_at             timestamptz not null,
+    modified_at            timestamptz not null,
+    unique (table_id, file_path)
+);
+
+create index table_files_live on table_files (table_id, partition_path) where state = 'live';
+create index table_files_by_version on table_files (table_id, added_version, removed_version);
+
+create table table_stats (
+    id            text primary key,
+    tenant_id     text not null,
+    table_id      text not null unique references tables (table_id) on delete cascade,
+    row_count     bigint not null,
+    file_count    bigint not null,
+    total_size    bigint not null,
+    last_modified timestamptz not null,
+    created_at    timestamptz not null,
+    updated_at    timestamptz not null
+);
+
+create table sync_markers (
+    id            text primary key,
+    tenant_id     text not null,
+    schema_name   text not null,
+    table_name    text,
+    marker_type   text not null check (marker_type in ('stream', 'batch', 'initial')),
+    position_kind text not null,
+    position_data jsonb not null,
+    order_key     text not null,
+    version       bigint not null,
+    last_updated  timestamptz not null,
+    sync_run_id   text
+);
+
+create unique index sync_markers_by_source on sync_markers (tenant_id, schema_name, coalesce(table_name, ''), marker_type);
+
+create table sync_marker_history (
+    id            text primary key,
+    tenant_id     text not null,
+    marker_id     text not null references sync_markers (id) on delete cascade,
+    version       bigint not null,
+    position_kind text not null,
+    position_data jsonb not null,
+    order_key     text not null,
+    updated_at    timestamptz not null,
+    updated_by    text not null,
+    sync_run_id   text,
+    forced        boolean not null,
+    reason        text,
+    unique (marker_id, version)
+);
+
+create table source_files (
+    id            text primary key,
+    tenant_id     text not null,
+    marker_id     text not null references sync_markers (id) on delete cascade,
+    file_path     text not null,
+    file_size     bigint not null,
+    modified_at   timestamptz not null,
+    content_hash  text not null,
+    registered_at timestamptz not null,
+    run_id        text not null
+);
+
+create unique index source_files_by_path on source_files (marker_id, file_path);
+
+create table metadata_records (
+    record_id      text primary key,
+    tenant_id      text not null,
+    kind           text not null,
+    source_id      text not null,
+    schema_name    text,
+    table_name     text,
+    target_extras  jsonb not null,
+    job_id         text,
+    run_id         text,
+    namespace      text,
+    context_extras jsonb not null,
+    payload        jsonb not null,
+    produced_at    timestamptz not null,
+    producer_id    text not null,
+    version        text,
+    quality        jsonb,
+    extras         jsonb not null
+);
+
+create index metadata_records_latest on metadata_records (tenant_id, kind, source_id, schema_name, table_name, produced_at desc);
+create index metadata_records_by_run on metadata_records (tenant_id, run_id);

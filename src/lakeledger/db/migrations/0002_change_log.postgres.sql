@@ -1,0 +1,37 @@
+create table change_log (
+    seq        bigint generated always as identity primary key,
+    tenant_id  text not null,
+    table_name text not null,
+    operation  text not null check (operation in ('INSERT', 'UPDATE', 'DELETE')),
+    key        text not null,
+    before     jsonb,
+    after      jsonb,
+    at         timestamptz not null default clock_timestamp()
+);
+
+create index change_log_by_table on change_log (tenant_id, table_name, seq);
+
+-- Writers go one after the other, so that seq is the order of commits. The lock is taken before any row is,
+-- also by statements typed by hand, so two writers cannot hold each other up.
+create function lakeledger_order_writers() returns trigger language plpgsql as $$
+begin
+    perform pg_advisory_xact_lock(hashtext('lakeledger.writer'), hashtext(tg_table_schema));
+    return null;
+end
+$$;
+
+-- Arguments: the key column, then the columns whose change alone is no news.
+create function lakeledger_log_change() returns trigger language plpgsql as $$
+declare
+    old_row jsonb := case when tg_op <> 'INSERT' then to_jsonb(old) end;
+    new_row jsonb := case when tg_op <> 'DELETE' then to_jsonb(new) end;
+    quiet   text[] := coalesce(tg_argv[1:], '{}');
+begin
+    if tg_op = 'UPDATE' and old_row - quiet = new_row - quiet then
+        return null;
+    end if;
+    execute format('insert into %I.change_log (tenant_id, table_name, operation, key, before, after) values ($1, $2, $3, $4, $5, $6)', tg_table_schema)
+        using coalesce(new_row, old_row) ->> 'tenant_id', tg_table_name, tg_op, coalesce(new_row, old_row) ->> tg_argv[0], old_row, new_row;
+    return null;
+end
+$$;

@@ -1,0 +1,12 @@
+create table change_log (
+    seq        integer primary key autoincrement,
+    tenant_id  text not null,
+    table_name text not null,
+    operation  text not null check (operation in ('INSERT', 'UPDATE', 'DELETE')),
+    key        text not null,
+    before     jsonb,
+    after      jsonb,
+    at         timestamptz not null
+);
+
+create index change_log_by_table on change_log (tenant_id, table_name, seq);

@@ -1,0 +1,120 @@
+"""PostgreSQL: for teams. psycopg 3, one advisory lock that orders writers, so that the change log is in commit order."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator, Mapping
+from contextlib import contextmanager
+from typing import Any, cast
+
+from lakeledger import codec
+from lakeledger.db import Cursor, Transaction
+from lakeledger.db.pool import Pool
+from lakeledger.errors import Conflict, Failed, Forbidden, Invalid, LakeledgerError, NotInstalled, Unavailable
+from lakeledger.redaction import scrub
+
+try:
+    import psycopg
+    from psycopg.rows import dict_row
+    from psycopg.types.json import Jsonb
+except ImportError as error:
+    raise NotInstalled("PostgreSQL needs psycopg: pip install 'lakeledger[postgres]'") from error
+
+CONNECT_SECONDS = 10
+
+# One round trip: bind the tenant for row-level security, wait for the writers' lock, then read the database's clock.
+_BEGIN_WRITE = """
+select set_config('lakeledger.tenant', %(tenant_id)s, true),
+       pg_advisory_xact_lock(hashtext('lakeledger.writer'), hashtext(current_schema())),
+       clock_timestamp() as now
+"""
+_BEGIN_READ = "select set_config('lakeledger.tenant', %(tenant_id)s, true), clock_timestamp() as now"
+
+
+class PostgresDatabase:
+    """One PostgreSQL database; its tables are in the schema that the connection's search_path names first."""
+
+    dialect = "postgres"
+
+    def __init__(self, url: str) -> None:
+        self.url = scrub(url)
+        self._target = url
+        self._pool = Pool(self._connect)
+        with self._translated(), self._pool.connection():
+            pass
+
+    @contextmanager
+    def transaction(self, tenant_id: str, *, write: bool) -> Iterator[Transaction]:
+        with self._translated(), self._pool.connection() as connection:
+            connection.execute("begin" if write else "begin isolation level repeatable read read only")
+            try:
+                row = connection.execute(_BEGIN_WRITE if write else _BEGIN_READ, {"tenant_id": tenant_id}).fetchone()
+                now = cast("dict[str, Any]", row)["now"]
+                yield Transaction(tenant_id, now, self.dialect, _Bound(connection))
+            except BaseException:
+                if not connection.closed:
+                    connection.execute("rollback")
+                raise
+            connection.execute("commit")
+
+    def run_script(self, tx: Transaction, script: str) -> None:
+        cast("_Bound", tx.connection).raw.execute(script.encode())
+
+    def close(self) -> None:
+        self._pool.close()
+
+    def _connect(self) -> psycopg.Connection[dict[str, Any]]:
+        return psycopg.connect(
+            self._target,
+            autocommit=True,
+            row_factory=dict_row,
+            connect_timeout=CONNECT_SECONDS,
+            application_name="lakeledger",
+            options=self._session_options(),
+        )
+
+    def _session_options(self) -> str:
+        """UTC for every session, on top of the options the url may carry."""
+        given = psycopg.conninfo.conninfo_to_dict(self._target).get("options")
+        return f"{given or ''} -c TimeZone=UTC".strip()
+
+    @contextmanager
+    def _translated(self) -> Iterator[None]:
+        try:
+            yield
+        except psycopg.Error as error:
+            raise self._translate(error) from error
+
+    def _translate(self, error: psycopg.Error) -> LakeledgerError:
+        text = str(error).strip().partition("\n")[0]
+        match error:
+            case psycopg.errors.IntegrityError():
+                return Conflict(f"the ledger refused a row: {text}")
+            case psycopg.errors.DeadlockDetected() | psycopg.errors.SerializationFailure():
+                return Conflict(f"another transaction got in the way: {text}; try again", retryable=True)
+            case psycopg.errors.InsufficientPrivilege():
+                return Forbidden(f"{self.url}: {text}; ask for the right or open another database")
+            case psycopg.ProgrammingError() if error.sqlstate is None:
+                return Invalid(f"cannot read the url {self.url}: {text}")
+            case psycopg.OperationalError():
+                return Unavailable(f"PostgreSQL at {self.url} cannot be reached: {text}; check that it runs and that the url is right")
+            case _:
+                return Failed(f"PostgreSQL failed at {self.url}: {text}")
+
+
+class _Bound:
+    """A connection that knows how Python values are written."""
+
+    def __init__(self, connection: psycopg.Connection[dict[str, Any]]) -> None:
+        self.raw = connection
+
+    def execute(self, text: str, parameters: Mapping[str, Any]) -> Cursor:
+        return self.raw.execute(text.encode(), _encoded(parameters))
+
+    def executemany(self, text: str, rows: Iterable[Mapping[str, Any]]) -> Cursor:
+        cursor = self.raw.cursor()
+        cursor.executemany(text.encode(), [_encoded(row) for row in rows])
+        return cursor
+
+
+def _encoded(parameters: Mapping[str, Any]) -> dict[str, Any]:
+    return {name: Jsonb(value, dumps=codec.to_json) if isinstance(value, dict | list) else value for name, value in parameters.items()}

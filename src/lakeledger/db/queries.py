@@ -1,0 +1,71 @@
+"""Named SQL: the statements of a slice, read from the `.sql` file beside it.
+
+    -- name: finish
+    update … where status in (:a, :b) returning *
+
+A statement that differs by database is a named pair: `-- name: claim@postgres` and `-- name: claim@sqlite`.
+"""
+
+from __future__ import annotations
+
+import re
+from dataclasses import dataclass, field
+from importlib.resources import files
+
+_NAME = re.compile(r"^-- name: *(?P<name>\w+)(?:@(?P<dialect>\w+))?[ \t]*$", re.MULTILINE)
+_PARAMETER = re.compile(r"'(?:[^']|'')*'|--[^\n]*|(?<!:):(?P<name>[a-z_]\w*)")
+
+
+@dataclass(frozen=True)
+class Query:
+    """One named statement, with its text per dialect ('' is the common one)."""
+
+    name: str
+    texts: dict[str, str] = field(hash=False)
+
+    def text(self, dialect: str) -> str:
+        """The statement as that database's driver wants it."""
+        return self.texts.get(dialect) or self.texts[""]
+
+
+class Queries:
+    """The statements of one `.sql` file, as attributes."""
+
+    def __init__(self, queries: dict[str, Query]) -> None:
+        self._queries = queries
+
+    def __getattr__(self, name: str) -> Query:
+        try:
+            return self._queries[name]
+        except KeyError:
+            raise AttributeError(f"no query named {name!r}") from None
+
+
+def load(package: str, file: str = "queries.sql") -> Queries:
+    """Read the statements of `package`'s file."""
+    return parse(files(package).joinpath(file).read_text(encoding="utf-8"))
+
+
+def parse(source: str) -> Queries:
+    """Split a file's text into its named statements."""
+    found: dict[str, dict[str, str]] = {}
+    matches = list(_NAME.finditer(source))
+    ends = [match.start() for match in matches[1:]] + [len(source)]
+    for match, end in zip(matches, ends, strict=True):
+        dialect, text = match["dialect"] or "", source[match.end() : end].strip()
+        texts = found.setdefault(match["name"], {})
+        if dialect in ("", "sqlite"):
+            texts[dialect] = text
+        if dialect in ("", "postgres") and "postgres" not in texts:
+            texts["postgres"] = to_pyformat(text)
+    return Queries({name: Query(name, texts) for name, texts in found.items()})
+
+
+def statement(text: str) -> Query:
+    """An unnamed statement, for generated SQL."""
+    return Query("", {"": text, "postgres": to_pyformat(text)})
+
+
+def to_pyformat(text: str) -> str:
+    """`:name` parameters as psycopg's `%(name)s`; strings, comments and `::casts` are left alone."""
+    return _PARAMETER.sub(lambda match: f"%({match['name']})s" if match["name"] else match[0], text.replace("%", "%%"))

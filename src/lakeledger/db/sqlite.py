@@ -1,0 +1,141 @@
+"""SQLite: the embedded default. WAL, one writer at a time, readers on their own connections."""
+
+from __future__ import annotations
+
+import json
+import sqlite3
+import threading
+from collections.abc import Callable, Iterable, Iterator, Mapping
+from contextlib import contextmanager, nullcontext
+from datetime import datetime
+from pathlib import Path
+from typing import Any
+
+from lakeledger import clock, codec
+from lakeledger.db import Cursor, Transaction
+from lakeledger.db.pool import Pool
+from lakeledger.errors import Conflict, Failed, Invalid, Unavailable
+
+BUSY_SECONDS = 30.0
+
+
+class SqliteDatabase:
+    """One database file."""
+
+    dialect = "sqlite"
+
+    def __init__(self, url: str) -> None:
+        path = url.removeprefix("sqlite://")
+        if not path.startswith("/") or path == "/" or ":memory:" in path:
+            raise Invalid(f"cannot open {url!r}: write sqlite:///file.db (relative) or sqlite:////folder/file.db (absolute)")
+        self.path = Path(path[1:])
+        self.url = url
+        self._pool = Pool(self._connect)
+        self._writer = threading.Lock()
+        self._prepare()
+
+    @contextmanager
+    def transaction(self, tenant_id: str, *, write: bool) -> Iterator[Transaction]:
+        # Threads of one process queue on a lock, which is fair; SQLite's own busy wait is only for other processes.
+        with self._translated(), self._writer if write else nullcontext(), self._pool.connection() as connection:
+            connection.execute("begin immediate" if write else "begin")
+            try:
+                yield Transaction(tenant_id, clock.now(), self.dialect, _Bound(connection))
+            except BaseException:
+                connection.rollback()
+                raise
+            connection.commit()
+
+    def run_script(self, tx: Transaction, script: str) -> None:
+        for statement in split_statements(script):
+            tx.connection.execute(statement, {})
+
+    def close(self) -> None:
+        self._pool.close()
+
+    def _prepare(self) -> None:
+        with self._translated():
+            self.path.parent.mkdir(parents=True, exist_ok=True)
+            with self._pool.connection() as connection:
+                connection.execute("pragma journal_mode = wal")
+                connection.execute("select count(*) from sqlite_master")
+
+    def _connect(self) -> sqlite3.Connection:
+        for declared, convert in _CONVERTERS.items():
+            sqlite3.register_converter(declared, convert)
+        connection = sqlite3.connect(
+            self.path, timeout=BUSY_SECONDS, isolation_level=None, check_same_thread=False, detect_types=sqlite3.PARSE_DECLTYPES
+        )
+        connection.row_factory = sqlite3.Row
+        connection.execute("pragma foreign_keys = on")
+        connection.execute("pragma synchronous = full")
+        return connection
+
+    @contextmanager
+    def _translated(self) -> Iterator[None]:
+        try:
+            yield
+        except sqlite3.IntegrityError as error:
+            raise Conflict(f"the ledger refused a row: {error}") from error
+        except sqlite3.OperationalError as error:
+            raise self._operational(error) from error
+        except sqlite3.DatabaseError as error:
+            if "not a database" in str(error) or "malformed" in str(error):
+                raise Invalid(
+                    f"{self.path} is not a usable SQLite database ({error}): restore it from a backup or open another file"
+                ) from error
+            raise Failed(f"SQLite failed on {self.path}: {error}") from error
+        except OSError as error:
+            raise Invalid(f"cannot create the ledger at {self.path}: {error.strerror}; choose a writable folder with --url") from error
+
+    def _operational(self, error: sqlite3.OperationalError) -> Exception:
+        text = str(error)
+        if "locked" in text or "busy" in text:
+            return Unavailable(f"{self.path} is locked by another writer for more than {BUSY_SECONDS:.0f} s: try again")
+        if "unable to open" in text or "readonly" in text:
+            return Invalid(f"cannot open {self.path} for writing ({text}): check the folder's permissions or choose another --url")
+        return Failed(f"SQLite failed on {self.path}: {text}")
+
+
+class _Bound:
+    """A connection that knows how Python values are written."""
+
+    def __init__(self, connection: sqlite3.Connection) -> None:
+        self._connection = connection
+
+    def execute(self, text: str, parameters: Mapping[str, Any]) -> Cursor:
+        return self._connection.execute(text, _encoded(parameters))
+
+    def executemany(self, text: str, rows: Iterable[Mapping[str, Any]]) -> Cursor:
+        return self._connection.executemany(text, (_encoded(row) for row in rows))
+
+
+def split_statements(script: str) -> Iterator[str]:
+    """The statements of a script, one by one (`executescript` would commit the open transaction)."""
+    pending = ""
+    for line in script.splitlines(keepends=True):
+        pending += line
+        if line.rstrip().endswith(";") and sqlite3.complete_statement(pending):
+            yield pending
+            pending = ""
+    if pending.strip():
+        yield pending
+
+
+def _encoded(parameters: Mapping[str, Any]) -> dict[str, Any]:
+    return {name: _encode(value) for name, value in parameters.items()}
+
+
+def _encode(value: Any) -> Any:
+    if isinstance(value, datetime):
+        return codec.to_text(value)
+    if isinstance(value, dict | list):
+        return codec.to_json(value)
+    return value
+
+
+_CONVERTERS: dict[str, Callable[[bytes], Any]] = {
+    "timestamptz": lambda raw: codec.to_time(raw.decode()),
+    "boolean": lambda raw: raw == b"1",
+    "jsonb": json.loads,
+}
