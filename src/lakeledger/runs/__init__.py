@@ -1,0 +1,93 @@
+"""What ran: runs, steps, their states, leases and recovery."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from datetime import timedelta
+
+from lakeledger.db import Store
+from lakeledger.runs import recovery, store
+from lakeledger.runs.active import ActiveRun, ActiveStep
+from lakeledger.runs.model import (
+    Counters,
+    Fence,
+    NewRun,
+    NewStep,
+    Outcome,
+    Run,
+    Status,
+    Step,
+    Transition,
+    cancelled,
+    completed,
+    describe,
+    failed,
+    skipped,
+)
+from lakeledger.runs.worker import Worker, this_worker, user_name
+
+__all__ = [
+    "ActiveRun",
+    "ActiveStep",
+    "Counters",
+    "Fence",
+    "NewRun",
+    "NewStep",
+    "Outcome",
+    "Run",
+    "Runs",
+    "Status",
+    "Step",
+    "Transition",
+    "Worker",
+    "cancelled",
+    "completed",
+    "describe",
+    "failed",
+    "skipped",
+    "this_worker",
+    "user_name",
+]
+
+
+@dataclass(frozen=True)
+class Runs:
+    """The run log of one tenant."""
+
+    _store: Store
+    _worker: Worker
+
+    def get(self, run_id: str) -> Run:
+        """The run with that id, or with an id that begins so. Raises NotFound."""
+        with self._store.read() as tx:
+            return store.get(tx, run_id)
+
+    def list(self, pipeline: str | None = None, status: str | None = None, limit: int = 50, before: Run | None = None) -> Sequence[Run]:
+        """Runs, newest first, a page at a time."""
+        with self._store.read() as tx:
+            return store.list_page(tx, pipeline, status, limit, before)
+
+    def steps(self, run_id: str) -> Sequence[Step]:
+        """The steps of a run, in order."""
+        with self._store.read() as tx:
+            return store.steps(tx, store.get(tx, run_id).id)
+
+    def transitions(self, entity_id: str) -> Sequence[Transition]:
+        """Every change of state of a run or a step."""
+        with self._store.read() as tx:
+            return store.transitions(tx, entity_id)
+
+    def finish(self, run_id: str, outcome: Outcome) -> Run:
+        """End a run from outside. Raises NotFound, or Conflict if it has already ended."""
+        with self._store.write() as tx:
+            return store.finish(tx, run_id, outcome, self._worker.name)
+
+    def cancel(self, run_id: str, reason: str) -> Run:
+        """Stop a run: its worker is refused at its next commit."""
+        return self.finish(run_id, cancelled(reason))
+
+    def recover(self, max_age: timedelta | None = None) -> Sequence[Run]:
+        """End the runs of lost workers, each by what was committed. The ended runs are returned."""
+        with self._store.write() as tx:
+            return recovery.recover(tx, self._worker, max_age)

@@ -1,0 +1,173 @@
+"""A run while it happens: `with ledger.run("orders") as run: with run.step("extract") as step: …`."""
+
+from __future__ import annotations
+
+import threading
+from dataclasses import replace
+from types import TracebackType
+from typing import Any, Self
+
+from lakeledger.db import Store
+from lakeledger.errors import Conflict, LakeledgerError
+from lakeledger.runs import recovery, store
+from lakeledger.runs.model import Counters, Fence, NewRun, NewStep, Outcome, Run, Step, cancelled, completed, failed, skipped
+from lakeledger.runs.worker import Worker
+
+
+class ActiveRun:
+    """A started run. It holds a lease that a background heartbeat renews, and it ends when the block does."""
+
+    def __init__(self, ledger_store: Store, new: NewRun, worker: Worker, lease_seconds: float) -> None:
+        self._store = ledger_store
+        self._new = new
+        self._worker = worker
+        self._lease_seconds = lease_seconds
+        self._counters = Counters()
+        self._ended = threading.Event()
+        self._run: Run | None = None
+
+    @property
+    def run(self) -> Run:
+        """The run as it was when it started."""
+        if self._run is None:
+            raise Conflict("the run has not started: use it in a `with` block")
+        return self._run
+
+    @property
+    def id(self) -> str:
+        return self.run.id
+
+    @property
+    def fence(self) -> Fence:
+        """The right to commit in this run's name."""
+        return Fence(self.run.id, self.run.lease_token)
+
+    def __enter__(self) -> Self:
+        self._run = start(self._store, self._new, self._worker, self._lease_seconds)
+        threading.Thread(target=self._keep_alive, name=f"heartbeat-{self.id[-6:]}", daemon=True).start()
+        return self
+
+    def __exit__(self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None) -> None:
+        self._ended.set()
+        try:
+            self._finish(_outcome(error))
+        except LakeledgerError:
+            # What went wrong inside the block is the news; that the run could not be closed as well is not.
+            if error is None:
+                raise
+
+    def step(self, name: str, type: str = "task", target_table: str | None = None, **metadata: Any) -> ActiveStep:
+        """A step of this run, to be used in a `with` block."""
+        return ActiveStep(self._store, self.fence, self._worker, NewStep(name, type, target_table, metadata))
+
+    def plan(self, steps: list[NewStep]) -> list[ActiveStep]:
+        """Write down steps that are to come, so that the log shows what a lost run did not reach."""
+        with self._store.write() as tx:
+            rows = [store.add_step(tx, self.id, new, self._worker.name) for new in steps]
+        return [ActiveStep(self._store, self.fence, self._worker, new, row) for new, row in zip(steps, rows, strict=True)]
+
+    def count(self, **counters: int) -> None:
+        """Add to what the run moved, beside what its commits count themselves: `run.count(processed=10, updated=3)`."""
+        self._counters += Counters(**counters)
+
+    def fail(self, message: str) -> None:
+        """End the run as FAILED now, without raising: for runs whose failures were contained."""
+        self._ended.set()
+        self._finish(failed(message))
+
+    def _finish(self, outcome: Outcome) -> None:
+        with self._store.write() as tx:
+            run = store.get(tx, self.id)
+            if not run.is_open and self._run is not None and self._run.status == run.status:
+                return
+            store.count(tx, self.id, self._counters)
+            self._run = store.finish(tx, self.id, outcome, self._worker.name)
+
+    def _keep_alive(self) -> None:
+        while not self._ended.wait(self._lease_seconds / 3):
+            try:
+                with self._store.write() as tx:
+                    held = store.renew(tx, self.fence, self._lease_seconds)
+            except LakeledgerError:
+                continue  # The store may be back before the lease ends; if not, the commit is refused.
+            if not held:
+                return
+
+
+class ActiveStep:
+    """A step while it happens. Set `rows_processed`, `bytes_processed` and `metadata` as they become known."""
+
+    def __init__(self, ledger_store: Store, fence: Fence, worker: Worker, new: NewStep, planned: Step | None = None) -> None:
+        self._store = ledger_store
+        self._fence = fence
+        self._worker = worker
+        self._new = new
+        self._step = planned
+        self._skip_reason: str | None = None
+        self.rows_processed: int | None = None
+        self.bytes_processed: int | None = None
+        self.metadata: dict[str, Any] = {}
+
+    @property
+    def id(self) -> str:
+        if self._step is None:
+            raise Conflict(f"step {self._new.name} has not started: use it in a `with` block")
+        return self._step.id
+
+    @property
+    def name(self) -> str:
+        return self._new.name
+
+    @property
+    def fence(self) -> Fence:
+        """The right to commit in this step's name."""
+        return replace(self._fence, step_id=self.id)
+
+    def __enter__(self) -> Self:
+        with self._store.write() as tx:
+            planned = self._step or store.add_step(tx, self._fence.run_id, self._new, self._worker.name)
+            self._step = store.begin_step(tx, planned.id, self._worker.name)
+        return self
+
+    def __exit__(self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None) -> None:
+        outcome = skipped(self._skip_reason) if self._skip_reason and error is None else _outcome(error)
+        try:
+            self._finish(outcome)
+        except LakeledgerError:
+            if error is None:
+                raise
+
+    def skip(self, reason: str) -> None:
+        """End the step as SKIPPED: when the block ends, or now if it never began."""
+        self._skip_reason = reason
+        if self._step is not None and self._step.status == "PENDING":
+            self._finish(skipped(reason))
+
+    def _finish(self, outcome: Outcome) -> None:
+        with self._store.write() as tx:
+            self._step = store.finish_step(
+                tx, self.id, outcome, self._worker.name, self.rows_processed, self.bytes_processed, self.metadata
+            )
+
+
+def start(ledger_store: Store, new: NewRun, worker: Worker, lease_seconds: float) -> Run:
+    """Begin a run. An exclusive one takes over from a lost holder. Raises Conflict that names a living holder."""
+    with ledger_store.write() as tx:
+        if new.exclusive and (held := store.holder(tx, new.pipeline_id)):
+            if not recovery.is_lost(tx, held, worker):
+                raise Conflict(
+                    f"{new.pipeline_id} is already running: run {held.id} on {held.worker_instance} "
+                    f"holds its lease until {held.lease_expires_at:%Y-%m-%d %H:%M:%S} UTC",
+                    retryable=True,
+                )
+            recovery.settle(tx, held, worker.name)
+            new = replace(new, retry_of=new.retry_of or held.id)
+        return store.begin(tx, store.add(tx, new, worker.name).id, worker, lease_seconds)
+
+
+def _outcome(error: BaseException | None) -> Outcome:
+    if error is None:
+        return completed()
+    if isinstance(error, KeyboardInterrupt | SystemExit):
+        return cancelled("interrupted")
+    return failed(error)

@@ -1,0 +1,219 @@
+"""What the run log talks about: runs, their steps, and how either of them ended."""
+
+from __future__ import annotations
+
+import traceback
+from dataclasses import dataclass, field
+from datetime import datetime
+from enum import StrEnum
+from typing import Any
+
+from lakeledger.redaction import scrub
+
+MESSAGE_LIMIT = 2_000
+TRACE_LIMIT = 20_000
+
+
+class Status(StrEnum):
+    """The one status vocabulary. COMPLETED, FAILED, CANCELLED and SKIPPED never change again."""
+
+    PENDING = "PENDING"
+    RUNNING = "RUNNING"
+    COMPLETED = "COMPLETED"
+    FAILED = "FAILED"
+    CANCELLED = "CANCELLED"
+    SKIPPED = "SKIPPED"
+
+
+TRIGGERS = ("api", "scheduler", "manual", "webhook", "retry")
+KINDS = ("pipeline", "sync", "recon", "maintenance", "backfill")
+
+
+@dataclass(frozen=True)
+class Run:
+    """One execution of a pipeline: a row of `pipeline_runs`, with the seed's column names."""
+
+    pipeline_logging_id: str
+    tenant_id: str
+    pipeline_id: str
+    status: str
+    trigger_type: str
+    trigger_by: str
+    start_time: datetime
+    end_time: datetime | None
+    duration_ms: int | None
+    config_version: str | None
+    worker_instance: str | None
+    error_message: str | None
+    parameters: dict[str, Any]
+    run_kind: str
+    schema_name: str | None
+    sync_mode: str | None
+    config_hash: str | None
+    source_info: dict[str, Any] | None
+    destination_info: dict[str, Any] | None
+    instance_id: str | None
+    node_id: str | None
+    records_processed: int
+    records_inserted: int
+    records_updated: int
+    records_deleted: int
+    records_failed: int
+    bytes_processed: int
+    commit_count: int
+    error_details: dict[str, Any] | None
+    parent_run_id: str | None
+    retry_of: str | None
+    idempotency_key: str | None
+    exclusive: bool
+    heartbeat_at: datetime | None
+    lease_token: int
+    lease_expires_at: datetime | None
+
+    @property
+    def id(self) -> str:
+        return self.pipeline_logging_id
+
+    @property
+    def is_open(self) -> bool:
+        return self.status in (Status.PENDING, Status.RUNNING)
+
+
+@dataclass(frozen=True)
+class Step:
+    """One step of a run: a row of `step_logs`. `committed_at` is set by the commit that made its data visible."""
+
+    step_logging_id: str
+    tenant_id: str
+    pipeline_logging_id: str
+    step_name: str
+    step_type: str
+    step_index: int
+    status: str
+    start_time: datetime
+    end_time: datetime | None
+    duration_ms: int | None
+    rows_processed: int | None
+    bytes_processed: int | None
+    error_message: str | None
+    metadata: dict[str, Any]
+    attempt: int
+    target_table: str | None
+    committed_at: datetime | None
+
+    @property
+    def id(self) -> str:
+        return self.step_logging_id
+
+
+@dataclass(frozen=True)
+class Transition:
+    """One change of state of a run or a step."""
+
+    transition_id: str
+    tenant_id: str
+    entity: str
+    entity_id: str
+    from_status: str | None
+    to_status: str
+    at: datetime
+    reason: str | None
+    actor: str
+
+
+@dataclass(frozen=True)
+class NewRun:
+    """What is known of a run before it starts."""
+
+    pipeline_id: str
+    trigger_type: str = "manual"
+    trigger_by: str = ""
+    run_kind: str = "pipeline"
+    parameters: dict[str, Any] = field(default_factory=dict)
+    config_version: str | None = None
+    config_hash: str | None = None
+    idempotency_key: str | None = None
+    retry_of: str | None = None
+    parent_run_id: str | None = None
+    exclusive: bool = False
+
+
+@dataclass(frozen=True)
+class NewStep:
+    """What is known of a step before it starts."""
+
+    name: str
+    type: str = "task"
+    target_table: str | None = None
+    metadata: dict[str, Any] = field(default_factory=dict)
+
+
+@dataclass(frozen=True)
+class Counters:
+    """How much a run moved. Counters of several commits add up."""
+
+    processed: int = 0
+    inserted: int = 0
+    updated: int = 0
+    deleted: int = 0
+    failed: int = 0
+    bytes: int = 0
+
+    def __add__(self, other: Counters) -> Counters:
+        return Counters(
+            self.processed + other.processed,
+            self.inserted + other.inserted,
+            self.updated + other.updated,
+            self.deleted + other.deleted,
+            self.failed + other.failed,
+            self.bytes + other.bytes,
+        )
+
+
+@dataclass(frozen=True)
+class Outcome:
+    """How a run or a step ended."""
+
+    status: Status
+    error_message: str | None = None
+    error_details: dict[str, Any] | None = None
+    reason: str | None = None
+
+
+def completed(reason: str | None = None) -> Outcome:
+    """It did its work."""
+    return Outcome(Status.COMPLETED, reason=reason)
+
+
+def skipped(reason: str) -> Outcome:
+    """It was not needed, or what it waits for did not complete (steps only)."""
+    return Outcome(Status.SKIPPED, reason=reason)
+
+
+def cancelled(reason: str) -> Outcome:
+    """Somebody stopped it."""
+    return Outcome(Status.CANCELLED, error_message=reason, reason=reason)
+
+
+def failed(error: BaseException | str) -> Outcome:
+    """It failed; the message is scrubbed of secrets and cut to a readable length."""
+    if isinstance(error, str):
+        return Outcome(Status.FAILED, scrub(error)[:MESSAGE_LIMIT], reason=scrub(error)[:200])
+    message = scrub(describe(error))[:MESSAGE_LIMIT]
+    trace = scrub("".join(traceback.format_exception(error)))[-TRACE_LIMIT:]
+    return Outcome(Status.FAILED, message, {"type": type(error).__name__, "traceback": trace}, reason=message[:200])
+
+
+def describe(error: BaseException) -> str:
+    """An exception in one line: `ValueError: bad date`."""
+    text = " ".join(str(error).split())
+    return f"{type(error).__name__}: {text}" if text else type(error).__name__
+
+
+@dataclass(frozen=True)
+class Fence:
+    """The right of a run to commit: its lease token, and the step that the commit belongs to."""
+
+    run_id: str
+    token: int
+    step_id: str | None = None

@@ -1,0 +1,116 @@
+-- name: add_run
+insert into pipeline_runs (
+    pipeline_logging_id, tenant_id, pipeline_id, status, trigger_type, trigger_by, start_time, config_version, parameters, run_kind,
+    config_hash, parent_run_id, retry_of, idempotency_key, exclusive, lease_token
+) values (
+    :run_id, :tenant_id, :pipeline_id, 'PENDING', :trigger_type, :trigger_by, :now, :config_version, :parameters, :run_kind,
+    :config_hash, :parent_run_id, :retry_of, :idempotency_key, :exclusive, 0
+)
+returning *
+
+-- name: begin_run
+-- The token grows with every run of a pipeline: whoever holds an older one is fenced off.
+update pipeline_runs
+   set status = 'RUNNING', start_time = :now, heartbeat_at = :now, lease_expires_at = :lease_expires_at,
+       worker_instance = :worker_instance, instance_id = :instance_id, node_id = :node_id,
+       lease_token = 1 + (select coalesce(max(other.lease_token), 0) from pipeline_runs other
+                           where other.tenant_id = :tenant_id and other.pipeline_id = pipeline_runs.pipeline_id)
+ where tenant_id = :tenant_id and pipeline_logging_id = :run_id and status = 'PENDING'
+returning *
+
+-- name: holder
+select * from pipeline_runs
+ where tenant_id = :tenant_id and pipeline_id = :pipeline_id and exclusive and status = 'RUNNING'
+
+-- name: find_by_idempotency_key
+select * from pipeline_runs
+ where tenant_id = :tenant_id and pipeline_id = :pipeline_id and idempotency_key = :idempotency_key
+ order by start_time desc, pipeline_logging_id desc
+ limit 1
+
+-- name: get_run
+select * from pipeline_runs where tenant_id = :tenant_id and pipeline_logging_id = :run_id
+
+-- name: find_run_by_prefix
+select * from pipeline_runs
+ where tenant_id = :tenant_id and pipeline_logging_id >= :prefix and pipeline_logging_id < :after_prefix
+ order by pipeline_logging_id
+ limit 2
+
+-- name: list_runs
+select * from pipeline_runs
+ where tenant_id = :tenant_id
+   and (cast(:pipeline_id as text) is null or pipeline_id = :pipeline_id)
+   and (cast(:status as text) is null or status = :status)
+   and (cast(:before_time as timestamptz) is null or (start_time, pipeline_logging_id) < (:before_time, cast(:before_id as text)))
+ order by start_time desc, pipeline_logging_id desc
+ limit :page_size
+
+-- name: renew
+-- An expired lease is never renewed: somebody may already have decided what became of the run.
+update pipeline_runs
+   set heartbeat_at = :now, lease_expires_at = :lease_expires_at
+ where tenant_id = :tenant_id and pipeline_logging_id = :run_id
+   and lease_token = :token and status = 'RUNNING' and lease_expires_at > :now
+
+-- name: finish_run
+-- Ends a run once: a run that has ended keeps its first outcome.
+update pipeline_runs
+   set status = :status, end_time = :now, duration_ms = :duration_ms, error_message = :error_message, error_details = :error_details,
+       lease_expires_at = null
+ where tenant_id = :tenant_id and pipeline_logging_id = :run_id and status in ('PENDING', 'RUNNING')
+returning *
+
+-- name: count_run
+update pipeline_runs
+   set records_processed = records_processed + :processed, records_inserted = records_inserted + :inserted,
+       records_updated = records_updated + :updated, records_deleted = records_deleted + :deleted,
+       records_failed = records_failed + :failed, bytes_processed = bytes_processed + :bytes,
+       commit_count = commit_count + :commits
+ where tenant_id = :tenant_id and pipeline_logging_id = :run_id and status in ('PENDING', 'RUNNING')
+
+-- name: open_runs
+select * from pipeline_runs
+ where tenant_id = :tenant_id and status = 'RUNNING'
+ order by start_time, pipeline_logging_id
+
+-- name: add_step
+insert into step_logs (
+    step_logging_id, tenant_id, pipeline_logging_id, step_name, step_type, step_index, status, start_time, metadata, target_table
+) values (
+    :step_id, :tenant_id, :run_id, :step_name, :step_type,
+    (select count(*) from step_logs where pipeline_logging_id = :run_id), 'PENDING', :now, :metadata, :target_table
+)
+returning *
+
+-- name: begin_step
+update step_logs set status = 'RUNNING', start_time = :now
+ where tenant_id = :tenant_id and step_logging_id = :step_id and status = 'PENDING'
+returning *
+
+-- name: finish_step
+update step_logs
+   set status = :status, end_time = :now, duration_ms = :duration_ms, error_message = :error_message,
+       rows_processed = coalesce(:rows_processed, rows_processed), bytes_processed = coalesce(:bytes_processed, bytes_processed),
+       metadata = :metadata
+ where tenant_id = :tenant_id and step_logging_id = :step_id and status in ('PENDING', 'RUNNING')
+returning *
+
+-- name: commit_step
+update step_logs
+   set committed_at = :now, rows_processed = coalesce(rows_processed, 0) + :rows_processed,
+       bytes_processed = coalesce(bytes_processed, 0) + :bytes_processed, target_table = coalesce(target_table, :target_table)
+ where tenant_id = :tenant_id and step_logging_id = :step_id and status = 'RUNNING'
+
+-- name: get_step
+select * from step_logs where tenant_id = :tenant_id and step_logging_id = :step_id
+
+-- name: list_steps
+select * from step_logs where tenant_id = :tenant_id and pipeline_logging_id = :run_id order by step_index, step_logging_id
+
+-- name: add_transition
+insert into state_transitions (transition_id, tenant_id, entity, entity_id, from_status, to_status, at, reason, actor)
+values (:transition_id, :tenant_id, :entity, :entity_id, :from_status, :to_status, :now, :reason, :actor)
+
+-- name: list_transitions
+select * from state_transitions where tenant_id = :tenant_id and entity_id = :entity_id order by transition_id

@@ -1,0 +1,220 @@
+"""The run log: one row per run and per step, written when it starts and once more when it ends."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from datetime import datetime, timedelta
+from typing import Any
+
+from lakeledger import clock
+from lakeledger.db import Row, Transaction
+from lakeledger.db.queries import load
+from lakeledger.errors import Conflict, Fenced, Invalid, NotFound
+from lakeledger.runs.model import KINDS, TRIGGERS, Counters, Fence, NewRun, NewStep, Outcome, Run, Status, Step, Transition
+from lakeledger.runs.worker import Worker
+
+sql = load("lakeledger.runs")
+
+MAX_PAGE = 1_000
+
+
+def add(tx: Transaction, new: NewRun, actor: str) -> Run:
+    """Write down a run that is to start. Raises Invalid, or Conflict if its idempotency key is taken."""
+    if not new.pipeline_id.strip():
+        raise Invalid("a run needs the name of its pipeline")
+    if new.trigger_type not in TRIGGERS:
+        raise Invalid(f"trigger {new.trigger_type!r} is not one of {', '.join(TRIGGERS)}")
+    if new.run_kind not in KINDS:
+        raise Invalid(f"run kind {new.run_kind!r} is not one of {', '.join(KINDS)}")
+    retry_of = new.retry_of or _earlier_attempt(tx, new)
+    run_id = clock.new_id()
+    row = tx.one(sql.add_run, **{**vars(new), "trigger_by": new.trigger_by or actor, "retry_of": retry_of}, run_id=run_id)
+    _note(tx, "run", run_id, None, Status.PENDING, None, actor)
+    return Run(**_found(row, f"run {run_id}"))
+
+
+def begin(tx: Transaction, run_id: str, worker: Worker, lease_seconds: float) -> Run:
+    """Start a pending run under a new lease. Raises Conflict if it is no longer pending."""
+    row = tx.one(
+        sql.begin_run,
+        run_id=run_id,
+        worker_instance=worker.name,
+        instance_id=worker.instance_id,
+        node_id=worker.node_id,
+        lease_expires_at=tx.now + timedelta(seconds=lease_seconds),
+    )
+    if row is None:
+        raise Conflict(f"run {run_id} cannot start: it is {get(tx, run_id).status}")
+    _note(tx, "run", run_id, Status.PENDING, Status.RUNNING, None, worker.name)
+    return Run(**row)
+
+
+def holder(tx: Transaction, pipeline_id: str) -> Run | None:
+    """The run that holds the pipeline exclusively now, if any."""
+    row = tx.one(sql.holder, pipeline_id=pipeline_id)
+    return Run(**row) if row else None
+
+
+def finish(tx: Transaction, run_id: str, outcome: Outcome, actor: str) -> Run:
+    """End a run. Raises NotFound, or Conflict if it has already ended."""
+    run = get(tx, run_id)
+    if outcome.status not in (Status.COMPLETED, Status.FAILED, Status.CANCELLED):
+        raise Invalid(f"a run cannot end as {outcome.status}")
+    row = tx.one(sql.finish_run, run_id=run_id, **_ending(tx, run.start_time, outcome), error_details=outcome.error_details)
+    if row is None:
+        raise Conflict(f"run {run_id} has already ended: {run.status}")
+    _note(tx, "run", run_id, run.status, outcome.status, outcome.reason, actor)
+    return Run(**row)
+
+
+def renew(tx: Transaction, fence: Fence, lease_seconds: float) -> bool:
+    """Prolong a lease that is still held. False: it is lost, and with it the right to commit."""
+    expires = tx.now + timedelta(seconds=lease_seconds)
+    return tx.execute(sql.renew, run_id=fence.run_id, token=fence.token, lease_expires_at=expires) == 1
+
+
+def check_fence(tx: Transaction, fence: Fence) -> Run:
+    """The run, if it may still commit. Raises Fenced."""
+    run = get(tx, fence.run_id)
+    if not run.is_open:
+        raise Fenced(f"run {run.id} has already ended: {run.status}; nothing was committed")
+    if run.lease_token != fence.token:
+        raise Fenced(f"run {run.id} was taken over (token {fence.token}, now {run.lease_token}); nothing was committed")
+    if run.lease_expires_at is None or run.lease_expires_at <= tx.now:
+        raise Fenced(f"run {run.id} lost its lease at {run.lease_expires_at}; nothing was committed, start it again")
+    return run
+
+
+def count(tx: Transaction, run_id: str, counters: Counters, commits: int = 0) -> None:
+    """Add to what an open run moved."""
+    tx.execute(sql.count_run, run_id=run_id, commits=commits, **vars(counters))
+
+
+def get(tx: Transaction, run_id: str) -> Run:
+    """The run with that id, or the only one whose id begins so. Raises NotFound, or Invalid if several do."""
+    if row := tx.one(sql.get_run, run_id=run_id):
+        return Run(**row)
+    rows = tx.all(sql.find_run_by_prefix, prefix=run_id, after_prefix=run_id + "~") if len(run_id) >= 4 else []
+    if len(rows) > 1:
+        raise Invalid(f"several runs begin with {run_id!r}: give more of the id")
+    return Run(**_found(rows[0] if rows else None, f"no run {run_id!r}: `lakeledger runs list` shows them"))
+
+
+def list_page(
+    tx: Transaction, pipeline_id: str | None = None, status: str | None = None, limit: int = 50, before: Run | None = None
+) -> list[Run]:
+    """Runs, newest first; `before` continues after the last one of the page before."""
+    if status is not None and status not in Status.__members__:
+        raise Invalid(f"status {status!r} is not one of {', '.join(Status.__members__)}")
+    if not 1 <= limit <= MAX_PAGE:
+        raise Invalid(f"limit must be between 1 and {MAX_PAGE}, not {limit}")
+    place = {"before_time": before.start_time if before else None, "before_id": before.id if before else None}
+    rows = tx.all(sql.list_runs, pipeline_id=pipeline_id, status=status, page_size=limit, **place)
+    return [Run(**row) for row in rows]
+
+
+def open_runs(tx: Transaction) -> list[Run]:
+    """Every run that has started and not ended."""
+    return [Run(**row) for row in tx.all(sql.open_runs)]
+
+
+def add_step(tx: Transaction, run_id: str, new: NewStep, actor: str) -> Step:
+    """Write down a step that is to start."""
+    row = tx.one(
+        sql.add_step,
+        step_id=clock.new_id(),
+        run_id=run_id,
+        step_name=new.name,
+        step_type=new.type,
+        metadata=new.metadata,
+        target_table=new.target_table,
+    )
+    step = Step(**_found(row, f"run {run_id}"))
+    _note(tx, "step", step.id, None, Status.PENDING, None, actor)
+    return step
+
+
+def begin_step(tx: Transaction, step_id: str, actor: str) -> Step:
+    """Start a pending step. Raises Conflict if it is no longer pending."""
+    row = tx.one(sql.begin_step, step_id=step_id)
+    if row is None:
+        raise Conflict(f"step {step_id} cannot start: it is {get_step(tx, step_id).status}")
+    _note(tx, "step", step_id, Status.PENDING, Status.RUNNING, None, actor)
+    return Step(**row)
+
+
+def finish_step(
+    tx: Transaction,
+    step_id: str,
+    outcome: Outcome,
+    actor: str,
+    rows: int | None = None,
+    size: int | None = None,
+    metadata: Mapping[str, Any] | None = None,
+) -> Step:
+    """End a step. Raises NotFound, or Conflict if it has already ended."""
+    step = get_step(tx, step_id)
+    ending = _ending(tx, step.start_time, outcome)
+    merged = {**step.metadata, **(metadata or {})} | ({"reason": outcome.reason} if outcome.status == Status.SKIPPED else {})
+    row = tx.one(sql.finish_step, step_id=step_id, **ending, rows_processed=rows, bytes_processed=size, metadata=merged)
+    if row is None:
+        raise Conflict(f"step {step.step_name} of run {step.pipeline_logging_id} has already ended: {step.status}")
+    _note(tx, "step", step_id, step.status, outcome.status, outcome.reason, actor)
+    return Step(**row)
+
+
+def commit_step(tx: Transaction, step_id: str, rows: int, size: int, target_table: str) -> None:
+    """Note on the step, in the commit's own transaction, that its data is visible."""
+    if tx.execute(sql.commit_step, step_id=step_id, rows_processed=rows, bytes_processed=size, target_table=target_table) != 1:
+        raise Fenced(f"step {step_id} has already ended; nothing was committed")
+
+
+def get_step(tx: Transaction, step_id: str) -> Step:
+    """The step with that id. Raises NotFound."""
+    return Step(**_found(tx.one(sql.get_step, step_id=step_id), f"no step {step_id!r}"))
+
+
+def steps(tx: Transaction, run_id: str) -> list[Step]:
+    """The steps of a run, in order."""
+    return [Step(**row) for row in tx.all(sql.list_steps, run_id=run_id)]
+
+
+def transitions(tx: Transaction, entity_id: str) -> list[Transition]:
+    """Every change of state of a run or a step, in order."""
+    return [Transition(**row) for row in tx.all(sql.list_transitions, entity_id=entity_id)]
+
+
+def _earlier_attempt(tx: Transaction, new: NewRun) -> str | None:
+    """The failed run that a new one with the same key repeats. Raises Conflict if there is nothing to repeat."""
+    if new.idempotency_key is None:
+        return None
+    row = tx.one(sql.find_by_idempotency_key, pipeline_id=new.pipeline_id, idempotency_key=new.idempotency_key)
+    if row is None:
+        return None
+    earlier = Run(**row)
+    if earlier.is_open or earlier.status == Status.COMPLETED:
+        raise Conflict(f"{new.pipeline_id} with key {new.idempotency_key!r} is run {earlier.id}: {earlier.status}")
+    return earlier.id
+
+
+def _ending(tx: Transaction, start: datetime, outcome: Outcome) -> dict[str, Any]:
+    return {"status": outcome.status.value, "duration_ms": clock.elapsed_ms(start, tx.now), "error_message": outcome.error_message}
+
+
+def _note(tx: Transaction, entity: str, entity_id: str, before: str | None, after: str, reason: str | None, actor: str) -> None:
+    tx.execute(
+        sql.add_transition,
+        transition_id=clock.new_id(),
+        entity=entity,
+        entity_id=entity_id,
+        from_status=before,
+        to_status=str(after),
+        reason=reason,
+        actor=actor,
+    )
+
+
+def _found(row: Row | None, message: str) -> Row:
+    if row is None:
+        raise NotFound(message)
+    return row
