@@ -1,0 +1,106 @@
+"""Positions: compare-and-set, never backwards unless forced, and every value kept."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+
+from lakeledger import clock
+from lakeledger.db import Transaction
+from lakeledger.db.queries import load
+from lakeledger.errors import Conflict, NotFound
+from lakeledger.sync.model import Advance, Marker, MarkerChange, Source, SourceFile
+
+sql = load("lakeledger.sync")
+
+
+def find(tx: Transaction, source: Source) -> Marker | None:
+    """Where that source stands, or None if it was never read."""
+    row = tx.one(sql.find_marker, **vars(source))
+    return Marker(**row) if row else None
+
+
+def get(tx: Transaction, source: Source) -> Marker:
+    """Where that source stands. Raises NotFound."""
+    if marker := find(tx, source):
+        return marker
+    raise NotFound(f"no position for {source.name!r}: `lakeledger positions list` shows them")
+
+
+def list_all(tx: Transaction) -> list[Marker]:
+    """Every source's position."""
+    return [Marker(**row) for row in tx.all(sql.list_markers)]
+
+
+def history(tx: Transaction, source: Source) -> list[MarkerChange]:
+    """Every value the source's position had, oldest first. Raises NotFound."""
+    return [MarkerChange(**row) for row in tx.all(sql.list_history, marker_id=get(tx, source).id)]
+
+
+def advance(tx: Transaction, move: Advance, by: str, run_id: str | None = None) -> Marker:
+    """Move a position. Raises Conflict if it is not where the caller thinks, or would go backwards."""
+    current = find(tx, move.source)
+    check(move, current)
+    columns = {
+        "position_kind": move.to.kind,
+        "position_data": move.to.document(),
+        "order_key": move.to.order_key,
+        "sync_run_id": run_id,
+    }
+    if current is None:
+        row = tx.one(sql.add_marker, id=clock.new_id(), **vars(move.source), **columns)
+    else:
+        row = tx.one(sql.move_marker, id=current.id, version=current.version, **columns)
+    if row is None:
+        raise Conflict(f"the position of {move.source.name} was moved by somebody else: read it and try again", retryable=True)
+    marker = Marker(**row)
+    tx.execute(
+        sql.add_history,
+        **columns,
+        id=clock.new_id(),
+        marker_id=marker.id,
+        version=marker.version,
+        updated_by=by,
+        forced=move.force,
+        reason=move.reason,
+    )
+    return marker
+
+
+def check(move: Advance, current: Marker | None) -> None:
+    """Raise Conflict if the move is not allowed from where the source stands."""
+    name, wanted = move.source.name, move.to.document()
+    found = current.version if current else 0
+    if move.expected_version is not None and move.expected_version != found:
+        there = f"version {found}, {current.position_data}" if current else "not there"
+        raise Conflict(f"the position of {name} is {there}; it cannot go from version {move.expected_version} to {wanted}", retryable=True)
+    if current is None or move.force:
+        return
+    if current.position_kind != move.to.kind:
+        raise Conflict(f"the position of {name} is a {current.position_kind}, not a {move.to.kind}: force the change if it is meant")
+    if move.to.order_key < current.order_key:
+        raise Conflict(f"the position of {name} would go back from {current.position_data} to {wanted}: force it if it is meant")
+
+
+def files(tx: Transaction, marker: Marker) -> list[SourceFile]:
+    """The files of that source that have been read."""
+    rows = tx.all(sql.list_files, marker_id=marker.id)
+    return [SourceFile(row["file_path"], row["file_size"], row["modified_at"], row["content_hash"]) for row in rows]
+
+
+def register_files(tx: Transaction, marker: Marker, read: Iterable[SourceFile], run_id: str) -> None:
+    """Note that these files have been read; a file that is known gets its new identity."""
+    tx.many(
+        sql.put_file,
+        (
+            {
+                "id": clock.new_id(),
+                "marker_id": marker.id,
+                "file_path": file.path,
+                "file_size": file.size,
+                "modified_at": file.modified_at,
+                "content_hash": file.content_hash,
+                "run_id": run_id,
+            }
+            for file in read
+        ),
+    )

@@ -1,0 +1,44 @@
+-- name: find_marker
+select * from sync_markers
+ where tenant_id = :tenant_id and schema_name = :schema_name and coalesce(table_name, '') = coalesce(:table_name, '')
+   and marker_type = :marker_type
+
+-- name: list_markers
+select * from sync_markers where tenant_id = :tenant_id order by schema_name, coalesce(table_name, ''), marker_type
+
+-- name: add_marker
+insert into sync_markers (
+    id, tenant_id, schema_name, table_name, marker_type, position_kind, position_data, order_key, version, last_updated, sync_run_id
+) values (
+    :id, :tenant_id, :schema_name, :table_name, :marker_type, :position_kind, :position_data, :order_key, 1, :now, :sync_run_id
+)
+returning *
+
+-- name: move_marker
+-- The version is compared again here, so that the rule does not depend on who called.
+update sync_markers
+   set position_kind = :position_kind, position_data = :position_data, order_key = :order_key,
+       version = version + 1, last_updated = :now, sync_run_id = :sync_run_id
+ where tenant_id = :tenant_id and id = :id and version = :version
+returning *
+
+-- name: add_history
+insert into sync_marker_history (
+    id, tenant_id, marker_id, version, position_kind, position_data, order_key, updated_at, updated_by, sync_run_id, forced, reason
+) values (
+    :id, :tenant_id, :marker_id, :version, :position_kind, :position_data, :order_key, :now, :updated_by, :sync_run_id, :forced, :reason
+)
+
+-- name: list_history
+select * from sync_marker_history where tenant_id = :tenant_id and marker_id = :marker_id order by version
+
+-- name: list_files
+select file_path, file_size, modified_at, content_hash from source_files
+ where tenant_id = :tenant_id and marker_id = :marker_id order by file_path
+
+-- name: put_file
+insert into source_files (id, tenant_id, marker_id, file_path, file_size, modified_at, content_hash, registered_at, run_id)
+values (:id, :tenant_id, :marker_id, :file_path, :file_size, :modified_at, :content_hash, :now, :run_id)
+on conflict (marker_id, file_path) do update
+   set file_size = excluded.file_size, modified_at = excluded.modified_at, content_hash = excluded.content_hash,
+       registered_at = excluded.registered_at, run_id = excluded.run_id
