@@ -1,0 +1,124 @@
+"""What is known: immutable facts about a target, written by whoever learned them."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass, field
+from datetime import datetime
+from typing import Any
+
+from lakeledger import clock
+from lakeledger.db import Store, Transaction
+from lakeledger.db.queries import load
+
+sql = load("lakeledger.records")
+
+
+@dataclass(frozen=True)
+class MetadataTarget:
+    """The physical thing that a record describes."""
+
+    source_id: str
+    schema: str | None = None
+    table: str | None = None
+    extras: dict[str, Any] = field(default_factory=dict)
+
+
+@dataclass(frozen=True)
+class MetadataContext:
+    """In which execution a record came to be."""
+
+    job_id: str | None = None
+    run_id: str | None = None
+    namespace: str | None = None
+    extras: dict[str, Any] = field(default_factory=dict)
+
+
+@dataclass(frozen=True)
+class NewRecord:
+    """A fact before it is stored."""
+
+    target: MetadataTarget
+    context: MetadataContext
+    kind: str
+    payload: dict[str, Any]
+    producer_id: str
+    version: str | None = None
+    quality: dict[str, Any] | None = None
+    extras: dict[str, Any] = field(default_factory=dict)
+
+
+@dataclass(frozen=True)
+class MetadataRecord:
+    """A stored fact. Facts are never changed."""
+
+    record_id: str
+    target: MetadataTarget
+    context: MetadataContext
+    kind: str
+    payload: dict[str, Any]
+    produced_at: datetime
+    producer_id: str
+    version: str | None
+    quality: dict[str, Any] | None
+    extras: dict[str, Any]
+
+
+def add(tx: Transaction, record: NewRecord) -> str:
+    """Store a fact; its new id."""
+    record_id = clock.new_id()
+    tx.execute(
+        sql.add_record,
+        record_id=record_id,
+        kind=record.kind,
+        source_id=record.target.source_id,
+        schema_name=record.target.schema,
+        table_name=record.target.table,
+        target_extras=record.target.extras,
+        job_id=record.context.job_id,
+        run_id=record.context.run_id,
+        namespace=record.context.namespace,
+        context_extras=record.context.extras,
+        payload=record.payload,
+        producer_id=record.producer_id,
+        version=record.version,
+        quality=record.quality,
+        extras=record.extras,
+    )
+    return record_id
+
+
+def history(tx: Transaction, kind: str, schema: str | None = None, table: str | None = None, limit: int = 100) -> list[MetadataRecord]:
+    """Facts of one kind, newest first."""
+    rows = tx.all(sql.history, kind=kind, schema_name=schema, table_name=table, page_size=limit)
+    return [
+        MetadataRecord(
+            record_id=row["record_id"],
+            target=MetadataTarget(row["source_id"], row["schema_name"], row["table_name"], row["target_extras"]),
+            context=MetadataContext(row["job_id"], row["run_id"], row["namespace"], row["context_extras"]),
+            kind=row["kind"],
+            payload=row["payload"],
+            produced_at=row["produced_at"],
+            producer_id=row["producer_id"],
+            version=row["version"],
+            quality=row["quality"],
+            extras=row["extras"],
+        )
+        for row in rows
+    ]
+
+
+@dataclass(frozen=True)
+class Records:
+    """The facts of one tenant."""
+
+    _store: Store
+
+    def history(self, kind: str, schema: str | None = None, table: str | None = None, limit: int = 100) -> Sequence[MetadataRecord]:
+        """Facts of one kind, newest first."""
+        with self._store.read() as tx:
+            return history(tx, kind, schema, table, limit)
+
+    def latest(self, kind: str, schema: str | None = None, table: str | None = None) -> MetadataRecord | None:
+        """The newest fact of that kind, or None."""
+        return next(iter(self.history(kind, schema, table, limit=1)), None)
