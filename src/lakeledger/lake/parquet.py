@@ -1,0 +1,59 @@
+"""Parquet: the footer knows the rows and, per column, the bounds and the nulls."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import TYPE_CHECKING, Any
+
+from lakeledger import codec
+from lakeledger.lake import Bounds, FileFacts, Storage
+
+if TYPE_CHECKING:
+    from pyarrow import parquet
+
+TEXT_LIMIT = 64
+
+
+class Parquet:
+    """The default format."""
+
+    name = "parquet"
+    spark_name = "parquet"
+    needs_observed_bounds = False
+
+    def inspect(self, storage: Storage, path: str, observed: Mapping[str, Any]) -> FileFacts:  # noqa: ARG002 - the footer knows better
+        from pyarrow import parquet
+
+        footer = parquet.read_metadata(storage.inner(path), filesystem=storage.filesystem)
+        first = footer.row_group(0).column(0) if footer.num_row_groups and footer.num_columns else None
+        return FileFacts(footer.num_rows, first.compression.lower() if first else "none", _bounds(footer))
+
+
+def _bounds(footer: parquet.FileMetaData) -> Bounds:
+    bounds: Bounds = {}
+    for index in range(footer.num_columns):
+        chunks = [footer.row_group(group).column(index) for group in range(footer.num_row_groups)]
+        # A dot means a leaf of a nested column: its bounds say nothing about whole values.
+        if chunks and "." not in chunks[0].path_in_schema:
+            bounds[chunks[0].path_in_schema] = _column(chunks)
+    return bounds
+
+
+def _column(chunks: list[parquet.ColumnChunkMetaData]) -> dict[str, Any]:
+    statistics = [chunk.statistics for chunk in chunks]
+    known: dict[str, Any] = {}
+    if all(each is not None and each.has_null_count for each in statistics):
+        known["nulls"] = sum(each.null_count for each in statistics)
+    with_values = [each for each in statistics if each is None or each.num_values]
+    if with_values and all(each is not None and each.has_min_max for each in with_values):
+        known |= bound("min", min(each.min for each in with_values)) | bound("max", max(each.max for each in with_values))
+    return known
+
+
+def bound(side: str, value: Any) -> dict[str, Any]:
+    """A bound as it is stored. Long text is cut, which is still a lower bound but no upper one; bytes are left out."""
+    if value is None or isinstance(value, bytes):
+        return {}
+    if isinstance(value, str) and len(value) > TEXT_LIMIT:
+        return {side: value[:TEXT_LIMIT]} if side == "min" else {}
+    return {side: codec.to_plain(value)}
