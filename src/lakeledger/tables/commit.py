@@ -1,0 +1,205 @@
+"""The commit: files, schema, statistics, snapshot, position, counters and facts of a load become visible in one transaction."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+
+from lakeledger import clock, failpoints, records, runs
+from lakeledger.db import Row, Transaction
+from lakeledger.errors import Conflict, Invalid
+from lakeledger.runs import store as run_store
+from lakeledger.sync import Marker, positions
+from lakeledger.tables import store
+from lakeledger.tables.model import Change, Committed, NewFile, Snapshot, Table, TableMetadata
+from lakeledger.tables.schema import Schema, normalise, reconcile
+from lakeledger.tables.store import sql
+
+PRODUCER = "ingestion.v1"
+
+
+def commit(tx: Transaction, change: Change) -> Committed:
+    """Apply a change. Raises Fenced, Conflict or Invalid, and then nothing of it is visible.
+
+    A batch that is already in the table is found, not applied again.
+    """
+    run = run_store.check_fence(tx, change.fence)
+    table = store.find(tx, change.table)
+    if table and (done := find_applied(tx, table, change)):
+        return Committed(table, done, applied=False)
+    check_base(tx, table, change)
+    table = table or _add_table(tx, change)
+    known = _put_schema(tx, table, change)
+    version = table.current_version + 1
+    removed = _retire(tx, table, change, version)
+    _add_files(tx, table, change, version)
+    table = _move_table(tx, table, version, change.files, removed)
+    marker = positions.advance(tx, change.position, run.worker_instance or PRODUCER, run.id) if change.position else None
+    if marker and change.source_files:
+        positions.register_files(tx, marker, change.source_files, run.id)
+    snapshot = _add_snapshot(tx, table, change, known, run, removed)
+    _count(tx, change)
+    _add_records(tx, change, run, snapshot, marker)
+    failpoints.reach(failpoints.IN_TRANSACTION)
+    return Committed(table, snapshot, applied=True)
+
+
+def find_applied(tx: Transaction, table: Table, change: Change) -> Snapshot | None:
+    """The snapshot that already holds this batch. An overwrite is only in the table while it is the latest version."""
+    if change.batch_id is None:
+        return None
+    done = store.find_batch(tx, table, change.batch_id)
+    if done and (change.operation == "append" or done.version == table.current_version):
+        return done
+    return None
+
+
+def check_base(tx: Transaction, table: Table | None, change: Change) -> None:
+    """Raise Conflict if somebody committed what this change would silently undo. Appends never conflict."""
+    base, current = change.base_version, table.current_version if table else 0
+    if base is None or current == base:
+        return
+    if table is not None and change.replaces != "all":
+        rows = tx.all(sql.partitions_touched_since, table_id=table.table_id, version=base)
+        if not change.replaces.intersection(row["partition_path"] for row in rows):
+            return
+    raise Conflict(
+        f"{change.table} moved from version {base} to {current} while it was being overwritten: read it again and retry", retryable=True
+    )
+
+
+def _add_table(tx: Transaction, change: Change) -> Table:
+    row = tx.one(
+        sql.add_table,
+        table_id=clock.new_id(),
+        schema_name=change.table.schema,
+        table_name=change.table.table,
+        name_key=change.table.key,
+        location=change.location,
+    )
+    return Table(**(row or {}))
+
+
+def _put_schema(tx: Transaction, table: Table, change: Change) -> TableMetadata:
+    compression = change.files[0].compression if change.files else "none"
+    return store.put_metadata(tx, table, resulting_schema(change, store.metadata(tx, table)), change.layout, compression)
+
+
+def resulting_schema(change: Change, known: TableMetadata | None) -> Schema:
+    """The table's schema after the change. Raises Invalid if the change does not fit the table."""
+    incoming = normalise(change.schema)
+    if known is None or change.replaces == "all":
+        return incoming
+    if store.layout_of(known) != change.layout:
+        have = f"{known.format}, partitioned by {known.partition_by or 'nothing'}"
+        raise Invalid(f"{change.table} is {have}; write it that way, or overwrite the whole table to change it")
+    return reconcile(str(change.table), known.schema, incoming, evolve=change.evolve)
+
+
+def _retire(tx: Transaction, table: Table, change: Change, version: int) -> list[Row]:
+    if change.replaces == "all":
+        return tx.all(sql.retire_all, table_id=table.table_id, version=version)
+    retired: list[Row] = []
+    for path in sorted(change.replaces):
+        retired += tx.all(sql.retire_partition, table_id=table.table_id, version=version, partition_path=path)
+    return retired
+
+
+def _add_files(tx: Transaction, table: Table, change: Change, version: int) -> None:
+    common = {"table_id": table.table_id, "file_type": change.layout.format, "version": version, "run_id": change.fence.run_id}
+    tx.many(
+        sql.add_file,
+        (
+            {
+                **common,
+                "id": clock.new_id(),
+                "file_name": file.path.rpartition("/")[2],
+                "file_path": file.path,
+                "file_size": file.size,
+                "partition_path": file.partition_path,
+                "row_count": file.rows,
+                "is_compressed": file.compression not in ("none", "uncompressed"),
+                "column_bounds": file.bounds,
+                "modified_at": file.modified_at,
+            }
+            for file in change.files
+        ),
+    )
+
+
+def _move_table(tx: Transaction, table: Table, version: int, added: list[NewFile], removed: list[Row]) -> Table:
+    row = tx.one(
+        sql.move_table,
+        table_id=table.table_id,
+        version=version,
+        added_rows=sum(file.rows for file in added),
+        added_size=sum(file.size for file in added),
+        added_files=len(added),
+        removed_rows=sum(row["row_count"] for row in removed),
+        removed_size=sum(row["file_size"] for row in removed),
+        removed_files=len(removed),
+    )
+    if row is None:
+        raise Conflict(f"{table.name} got version {version} from somebody else: retry", retryable=True)
+    moved = Table(**row)
+    tx.execute(
+        sql.put_stats,
+        id=clock.new_id(),
+        table_id=moved.table_id,
+        row_count=moved.row_count,
+        file_count=moved.file_count,
+        total_size=moved.total_size,
+    )
+    return moved
+
+
+def _add_snapshot(tx: Transaction, table: Table, change: Change, known: TableMetadata, run: runs.Run, removed: list[Row]) -> Snapshot:
+    summary = {
+        "added_files": len(change.files),
+        "added_rows": sum(file.rows for file in change.files),
+        "added_bytes": sum(file.size for file in change.files),
+        "removed_files": len(removed),
+        "removed_rows": sum(row["row_count"] for row in removed),
+        "total_rows": table.row_count,
+        "total_files": table.file_count,
+        "total_bytes": table.total_size,
+        **change.summary,
+    }
+    row = tx.one(
+        sql.add_snapshot,
+        snapshot_id=clock.new_id(),
+        table_id=table.table_id,
+        version=table.current_version,
+        parent_version=table.current_version - 1 or None,
+        operation=change.operation,
+        summary=summary,
+        schema_version=known.schema_version,
+        run_id=run.id,
+        batch_id=change.batch_id,
+        trigger=run.trigger_type,
+    )
+    return Snapshot(**(row or {}))
+
+
+def _count(tx: Transaction, change: Change) -> None:
+    size = sum(file.size for file in change.files)
+    run_store.count(tx, change.fence.run_id, replace(change.counters, bytes=change.counters.bytes or size), commits=1)
+    if change.fence.step_id:
+        run_store.commit_step(tx, change.fence.step_id, change.counters.processed, size, str(change.table))
+
+
+def _add_records(tx: Transaction, change: Change, run: runs.Run, snapshot: Snapshot, marker: Marker | None) -> None:
+    source = change.position.source.name if change.position else run.pipeline_id
+    target = records.MetadataTarget(source, change.table.schema, change.table.table)
+    context = records.MetadataContext(job_id=run.pipeline_id, run_id=run.id, namespace=tx.tenant_id)
+    volume = {
+        "rows": snapshot.summary["added_rows"],
+        "bytes": snapshot.summary["added_bytes"],
+        "files": snapshot.summary["added_files"],
+        "operation": snapshot.operation,
+        "table_version": snapshot.version,
+        "watermark": marker.position_data if marker else None,
+        "source_files": len(change.source_files),
+    }
+    runtime = {"duration_ms": change.write_ms, "retries": 0, "table_version": snapshot.version}
+    records.add(tx, records.NewRecord(target, context, "ingestion_volume", volume, PRODUCER))
+    records.add(tx, records.NewRecord(target, context, "ingestion_runtime", runtime, PRODUCER))

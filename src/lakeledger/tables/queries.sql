@@ -1,0 +1,108 @@
+-- name: find_table
+select * from tables where tenant_id = :tenant_id and name_key = :name_key
+
+-- name: list_tables
+select * from tables where tenant_id = :tenant_id order by name_key
+
+-- name: add_table
+insert into tables (
+    table_id, tenant_id, schema_name, table_name, name_key, location, current_version, row_count, total_size, file_count,
+    last_modified, created_at, updated_at
+) values (:table_id, :tenant_id, :schema_name, :table_name, :name_key, :location, 0, 0, 0, 0, :now, :now, :now)
+returning *
+
+-- name: move_table
+-- The one place where a table gets its next version: nobody else may have given it in between.
+update tables
+   set current_version = :version, row_count = row_count + :added_rows - :removed_rows,
+       total_size = total_size + :added_size - :removed_size, file_count = file_count + :added_files - :removed_files,
+       last_modified = :now, updated_at = :now
+ where tenant_id = :tenant_id and table_id = :table_id and current_version = :version - 1
+returning *
+
+-- name: put_stats
+insert into table_stats (id, tenant_id, table_id, row_count, file_count, total_size, last_modified, created_at, updated_at)
+values (:id, :tenant_id, :table_id, :row_count, :file_count, :total_size, :now, :now, :now)
+on conflict (table_id) do update
+   set row_count = excluded.row_count, file_count = excluded.file_count, total_size = excluded.total_size,
+       last_modified = excluded.last_modified, updated_at = excluded.updated_at
+
+-- name: get_stats
+select * from table_stats where tenant_id = :tenant_id and table_id = :table_id
+
+-- name: latest_metadata
+select * from table_metadata where tenant_id = :tenant_id and table_id = :table_id order by schema_version desc limit 1
+
+-- name: get_metadata
+select * from table_metadata where tenant_id = :tenant_id and table_id = :table_id and schema_version = :schema_version
+
+-- name: add_metadata
+insert into table_metadata (
+    id, tenant_id, table_id, schema_version, "schema", schema_hash, storage_engine, engine_config, format, compression,
+    partition_by, sort_by, properties, last_modified, created_at, updated_at
+) values (
+    :id, :tenant_id, :table_id, :schema_version, :schema, :schema_hash, 'lakeledger', :engine_config, :format, :compression,
+    :partition_by, :sort_by, :properties, :now, :now, :now
+)
+returning *
+
+-- name: add_file
+insert into table_files (
+    id, tenant_id, table_id, file_name, file_path, file_size, file_type, partition_path, row_count, is_compressed, column_bounds,
+    state, added_version, run_id, iceberg_metadata_state, created_at, modified_at
+) values (
+    :id, :tenant_id, :table_id, :file_name, :file_path, :file_size, :file_type, :partition_path, :row_count, :is_compressed, :column_bounds,
+    'live', :version, :run_id, 'pending', :now, :modified_at
+)
+
+-- name: retire_all
+update table_files set state = 'retired', removed_version = :version
+ where tenant_id = :tenant_id and table_id = :table_id and state = 'live'
+returning row_count, file_size
+
+-- name: retire_partition
+update table_files set state = 'retired', removed_version = :version
+ where tenant_id = :tenant_id and table_id = :table_id and partition_path = :partition_path and state = 'live'
+returning row_count, file_size
+
+-- name: partitions_touched_since
+select distinct partition_path from table_files
+ where tenant_id = :tenant_id and table_id = :table_id and (added_version > :version or removed_version > :version)
+
+-- name: add_snapshot
+insert into table_snapshots (
+    snapshot_id, tenant_id, table_id, version, parent_version, operation, summary, schema_version, run_id, batch_id, trigger, committed_at
+) values (
+    :snapshot_id, :tenant_id, :table_id, :version, :parent_version, :operation, :summary, :schema_version, :run_id, :batch_id, :trigger, :now
+)
+returning *
+
+-- name: find_batch
+select * from table_snapshots where tenant_id = :tenant_id and table_id = :table_id and batch_id = :batch_id order by version desc limit 1
+
+-- name: get_snapshot
+select * from table_snapshots where tenant_id = :tenant_id and table_id = :table_id and version = :version
+
+-- name: snapshot_at
+select * from table_snapshots
+ where tenant_id = :tenant_id and table_id = :table_id and committed_at <= :at
+ order by version desc
+ limit 1
+
+-- name: list_snapshots
+select * from table_snapshots where tenant_id = :tenant_id and table_id = :table_id order by version desc limit :page_size
+
+-- name: files_at
+select * from table_files
+ where tenant_id = :tenant_id and table_id = :table_id
+   and added_version <= :version and (removed_version is null or removed_version > :version)
+ order by added_version, file_path
+
+-- name: all_files
+select * from table_files where tenant_id = :tenant_id and table_id = :table_id order by added_version, file_path
+
+-- name: known_paths
+select file_path from table_files where tenant_id = :tenant_id and table_id = :table_id
+
+-- name: set_checksum
+update table_files set checksum = :checksum where tenant_id = :tenant_id and table_id = :table_id and file_path = :file_path and checksum is null

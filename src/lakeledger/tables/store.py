@@ -1,0 +1,122 @@
+"""The registry: which tables exist, which versions they had, and which files each version is made of."""
+
+from __future__ import annotations
+
+from datetime import datetime
+
+from lakeledger import clock, codec
+from lakeledger.db import Transaction
+from lakeledger.db.queries import load
+from lakeledger.errors import NotFound
+from lakeledger.tables.model import DataFile, Layout, Snapshot, Table, TableMetadata, TableStats, View
+from lakeledger.tables.names import TableName
+from lakeledger.tables.schema import Schema
+
+sql = load("lakeledger.tables")
+
+
+def find(tx: Transaction, name: TableName) -> Table | None:
+    """The table, or None."""
+    row = tx.one(sql.find_table, name_key=name.key)
+    return Table(**row) if row else None
+
+
+def get(tx: Transaction, name: TableName) -> Table:
+    """The table. Raises NotFound."""
+    if table := find(tx, name):
+        return table
+    raise NotFound(f"no table {name}: `lakeledger tables list` shows them")
+
+
+def list_all(tx: Transaction) -> list[Table]:
+    """Every table, by name."""
+    return [Table(**row) for row in tx.all(sql.list_tables)]
+
+
+def stats(tx: Transaction, table: Table) -> TableStats:
+    """How big a table is. Raises NotFound."""
+    if row := tx.one(sql.get_stats, table_id=table.table_id):
+        return TableStats(**row)
+    raise NotFound(f"table {table.name} has no statistics")
+
+
+def metadata(tx: Transaction, table: Table, schema_version: int | None = None) -> TableMetadata | None:
+    """The table's schema and layout: that version, or the latest; None before the first commit."""
+    if schema_version is None:
+        row = tx.one(sql.latest_metadata, table_id=table.table_id)
+    else:
+        row = tx.one(sql.get_metadata, table_id=table.table_id, schema_version=schema_version)
+    return TableMetadata(**row) if row else None
+
+
+def put_metadata(tx: Transaction, table: Table, schema: Schema, layout: Layout, compression: str) -> TableMetadata:
+    """The metadata row that fits; a new schema version if none does."""
+    latest = metadata(tx, table)
+    schema_hash = codec.digest(schema)
+    if latest and latest.schema_hash == schema_hash and layout_of(latest) == layout:
+        return latest
+    row = tx.one(
+        sql.add_metadata,
+        id=clock.new_id(),
+        table_id=table.table_id,
+        schema_version=latest.schema_version + 1 if latest else 1,
+        schema=schema,
+        schema_hash=schema_hash,
+        format=layout.format,
+        compression=compression,
+        partition_by=list(layout.partition_by),
+        sort_by=[],
+        engine_config={},
+        properties={},
+    )
+    return TableMetadata(**(row or {}))
+
+
+def layout_of(known: TableMetadata) -> Layout:
+    """How that version's files are written."""
+    return Layout(known.format, tuple(known.partition_by))
+
+
+def history(tx: Transaction, table: Table, limit: int = 100) -> list[Snapshot]:
+    """The table's versions, newest first."""
+    return [Snapshot(**row) for row in tx.all(sql.list_snapshots, table_id=table.table_id, page_size=limit)]
+
+
+def find_batch(tx: Transaction, table: Table, batch_id: str) -> Snapshot | None:
+    """The latest version that applied that batch, or None."""
+    row = tx.one(sql.find_batch, table_id=table.table_id, batch_id=batch_id)
+    return Snapshot(**row) if row else None
+
+
+def snapshot(tx: Transaction, table: Table, version: int | None = None, at: datetime | None = None) -> Snapshot:
+    """The version asked for, or the one that was current at that time, or the current one. Raises NotFound."""
+    if at is not None:
+        row = tx.one(sql.snapshot_at, table_id=table.table_id, at=at)
+        missing = f"table {table.name} did not exist at {at.isoformat()}: its first version is of {table.created_at.isoformat()}"
+    else:
+        row = tx.one(sql.get_snapshot, table_id=table.table_id, version=table.current_version if version is None else version)
+        missing = f"table {table.name} has no version {version}: it has 1 to {table.current_version}"
+    if row is None:
+        raise NotFound(missing)
+    return Snapshot(**row)
+
+
+def view(tx: Transaction, name: TableName, version: int | None = None, at: datetime | None = None) -> View:
+    """A table at a version or a time, with that version's schema and files. Raises NotFound."""
+    table = get(tx, name)
+    chosen = snapshot(tx, table, version, at)
+    known = metadata(tx, table, chosen.schema_version)
+    if known is None:
+        raise NotFound(f"table {name} has lost its schema version {chosen.schema_version}")
+    rows = tx.all(sql.files_at, table_id=table.table_id, version=chosen.version)
+    return View(table, chosen.version, known.schema, layout_of(known), [DataFile(**row) for row in rows])
+
+
+def files(tx: Transaction, table: Table) -> list[DataFile]:
+    """Every file the registry knows, live and retired."""
+    return [DataFile(**row) for row in tx.all(sql.all_files, table_id=table.table_id)]
+
+
+def known_paths(tx: Transaction, table: Table) -> set[str]:
+    """The paths of every file the registry knows."""
+    return {row["file_path"] for row in tx.all(sql.known_paths, table_id=table.table_id)}

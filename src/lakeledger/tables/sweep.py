@@ -1,0 +1,96 @@
+"""What a crash left behind: files of runs that never committed them. Nothing else is ever deleted."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from dataclasses import dataclass
+from datetime import timedelta
+
+from lakeledger.db import Store, Transaction
+from lakeledger.errors import NotFound
+from lakeledger.lake import Storage, StoredFile
+from lakeledger.runs import Worker, recovery
+from lakeledger.runs import store as run_store
+from lakeledger.tables import store
+from lakeledger.tables.names import TableName
+from lakeledger.tables.verify import DATA, run_of
+
+GRACE = timedelta(hours=1)
+
+
+@dataclass(frozen=True)
+class Leftover:
+    """A file that no version of any table knows, of a run that can no longer commit."""
+
+    table: str
+    path: str
+    size: int
+
+
+@dataclass(frozen=True)
+class Sweep:
+    """What was found, and whether it was deleted."""
+
+    leftovers: list[Leftover]
+    deleted: bool
+
+
+def sweep(handle: Store, worker: Worker, warehouse: str, grace: timedelta = GRACE, *, delete: bool = False) -> Sweep:
+    """Find, and with `delete` remove, what crashed writes left in the tenant's part of the warehouse.
+
+    A run's files are left over once it can no longer commit (it ended, or its worker is lost) and the grace time has passed.
+    """
+    storage = Storage(warehouse)
+    leftovers: list[Leftover] = []
+    for folder in _table_folders(storage):
+        found, empty = _leftovers(handle, worker, storage, folder, grace)
+        leftovers += found
+        if delete:
+            for leftover in found:
+                storage.remove(f"{folder}/{leftover.path}")
+            for path in empty:
+                storage.remove_folder(f"{folder}/{path}")
+    return Sweep(leftovers, delete)
+
+
+def _table_folders(storage: Storage) -> Iterator[str]:
+    for schema in storage.folders():
+        for table in storage.folders(schema):
+            yield f"{schema}/{table}"
+
+
+def _leftovers(handle: Store, worker: Worker, storage: Storage, folder: str, grace: timedelta) -> tuple[list[Leftover], list[str]]:
+    """The files to delete below one table's folder, and the run folders in which nothing else is left."""
+    name = TableName(*folder.split("/"))
+    # First who may still write, then what is there, then what is known: a run that is dead at the first look adds nothing later.
+    with handle.read() as tx:
+        dead = {run_id for run_id in storage.folders(f"{folder}/{DATA}") if _is_dead(tx, run_id, worker)}
+        oldest = tx.now - grace
+    present = [_relative(file, folder) for file in storage.files(f"{folder}/{DATA}")]
+    with handle.read() as tx:
+        table = store.find(tx, name)
+        known = store.known_paths(tx, table) if table else set()
+    found = [file for file in present if run_of(file.path) in dead and file.path not in known and file.modified_at <= oldest]
+    wanted = [file for file in found if not _belongs_to_known(file, known)]
+    gone = {file.path for file in wanted}
+    kept = {run_of(file.path) for file in present if file.path not in gone}
+    leftovers = [Leftover(str(table.name) if table else str(name), file.path, file.size) for file in wanted]
+    return leftovers, [f"{DATA}/{run_id}" for run_id in sorted(dead - kept) if run_id in {run_of(path) for path in gone}]
+
+
+def _relative(file: StoredFile, folder: str) -> StoredFile:
+    return StoredFile(file.path.removeprefix(f"{folder}/"), file.size, file.modified_at)
+
+
+def _belongs_to_known(file: StoredFile, known: set[str]) -> bool:
+    """Whether it is the checksum file that Hadoop keeps beside a data file: `.name.crc`."""
+    parent, _, name = file.path.rpartition("/")
+    return name.startswith(".") and name.endswith(".crc") and f"{parent}/{name[1:-4]}" in known
+
+
+def _is_dead(tx: Transaction, run_id: str, worker: Worker) -> bool:
+    try:
+        run = run_store.get(tx, run_id)
+    except NotFound:
+        return True
+    return not run.is_open or recovery.is_lost(tx, run, worker)

@@ -1,0 +1,93 @@
+"""Does storage hold what the registry says? Names every file that is missing, changed or unknown."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import Literal
+
+from lakeledger.db import Store
+from lakeledger.lake import Storage, StoredFile
+from lakeledger.runs import store as run_store
+from lakeledger.tables import store
+from lakeledger.tables.checksums import fill_in
+from lakeledger.tables.model import DataFile, Table
+from lakeledger.tables.names import TableName
+
+DATA = "data"
+
+Problem = Literal["missing", "changed", "untracked"]
+
+
+@dataclass(frozen=True)
+class Finding:
+    """One file that is not as the registry says."""
+
+    problem: Problem
+    path: str
+    detail: str
+
+
+@dataclass(frozen=True)
+class Verification:
+    """What a check of one table found."""
+
+    table: Table
+    checked: int
+    findings: list[Finding]
+
+    @property
+    def ok(self) -> bool:
+        return not self.findings
+
+
+def verify(handle: Store, name: TableName, *, deep: bool = True) -> Verification:
+    """Compare a table's registry with its storage. `deep` reads the files and compares their checksums. Raises NotFound."""
+    with handle.read() as tx:
+        table = store.get(tx, name)
+        known = store.files(tx, table)
+        writing = {run.id for run in run_store.open_runs(tx)}
+    storage = Storage(table.location)
+    present = {file.path: file for file in storage.files(DATA) if not file.is_bookkeeping}
+    findings = compare(known, present, writing)
+    if deep:
+        suspects = {finding.path for finding in findings}
+        sound = [file for file in known if file.file_path not in suspects]
+        findings += _compare_content(storage, sound)
+        fill_in(handle, table, [file.file_path for file in sound if file.checksum is None])
+    return Verification(table, len(known), sorted(findings, key=lambda finding: (finding.problem, finding.path)))
+
+
+def compare(known: list[DataFile], present: dict[str, StoredFile], writing: set[str]) -> list[Finding]:
+    """What differs by name and size. Files of a run that is still writing are nobody's fault."""
+    findings = [
+        Finding("missing", file.file_path, f"{file.row_count} rows of version {file.added_version}")
+        for file in known
+        if file.file_path not in present
+    ]
+    findings += [
+        Finding("changed", file.file_path, f"{present[file.file_path].size} bytes, registered with {file.file_size}")
+        for file in known
+        if file.file_path in present and present[file.file_path].size != file.file_size
+    ]
+    registered = {file.file_path for file in known}
+    findings += [
+        Finding("untracked", path, f"{file.size} bytes that no version knows")
+        for path, file in present.items()
+        if path not in registered and run_of(path) not in writing
+    ]
+    return findings
+
+
+def run_of(path: str) -> str:
+    """The id of the run that wrote `data/<run_id>/…`, or nothing."""
+    parts = path.split("/")
+    return parts[1] if len(parts) > 2 else ""
+
+
+def _compare_content(storage: Storage, files: list[DataFile]) -> list[Finding]:
+    registered = {file.file_path: file.checksum for file in files if file.checksum}
+    return [
+        Finding("changed", path, "the content differs from its checksum")
+        for path, found in storage.checksums(registered)
+        if found != registered[path]
+    ]
