@@ -1,0 +1,150 @@
+"""One declared source carried out: what is new is read, written and committed; if nothing is, Spark is not even started."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any, Literal, cast
+
+from lakeledger import codec
+from lakeledger.errors import Failed, Invalid, LakeledgerError
+from lakeledger.pipelines import Plane, sql_task
+from lakeledger.pipelines.documents import FilesSource, SqlSource
+from lakeledger.pipelines.sources import files
+from lakeledger.pipelines.write import Write, write
+from lakeledger.runs import Fence
+from lakeledger.sync import Advance, Marker, Source, SourceFile, positions
+from lakeledger.tables import Committed, Table, store
+
+Operation = Literal["append", "overwrite"]
+
+
+@dataclass(frozen=True)
+class Loaded:
+    """What a source's load did. `committed` is None if there was nothing new."""
+
+    rows: int
+    committed: Committed | None
+    detail: dict[str, Any]
+
+    @property
+    def summary(self) -> str:
+        """The load in a few words."""
+        return f"version {self.committed.version}" if self.committed else "nothing new"
+
+
+def load(plane: Plane, module: str, source: FilesSource | SqlSource, base: Path, fence: Fence) -> Loaded:
+    """Carry out one source. Raises Invalid, Conflict, Fenced or Failed; then nothing of it is visible."""
+    try:
+        if isinstance(source, FilesSource):
+            return _load_files(plane, module, source, base, fence)
+        return _run_sql(plane, source, base, fence)
+    except LakeledgerError:
+        raise
+    except Exception as error:  # Spark's own errors: the adapter's place to translate them.
+        raise Failed(explain(error)) from error
+
+
+def explain(error: Exception) -> str:
+    """What Spark says, in one line: the innermost reason, without the call sites of the JVM."""
+    seen: list[str] = []
+    for line in str(error).splitlines():
+        text = line.strip().removeprefix("Caused by:").strip()
+        if text and not text.startswith(("at ", "...", "==", "JVM stacktrace", "Suppressed:")):
+            seen.append(text)
+    first = seen[0] if seen else type(error).__name__
+    cause = next((text for text in seen[1:] if text.startswith("[")), None) or getattr(error, "__cause__", None)
+    return f"{first} ({cause})" if cause and str(cause) not in first else first
+
+
+def _load_files(plane: Plane, module: str, source: FilesSource, base: Path, fence: Fence) -> Loaded:
+    config, target = source.source_config, source.target_config.name
+    origin = Source(module, source.source_id)
+    spec = files.Files(config.path, config.format, config.schema_text, config.options, config.changed_files)
+    found = files.discover(config.path, base)
+    with plane.store.read() as tx:
+        marker = positions.find(tx, origin)
+        known = positions.files(tx, marker) if marker else []
+        table = store.find(tx, target)
+        metadata = store.metadata(tx, table) if table else None
+        if table and marker is None:
+            _refuse_lost_position(store.history(tx, table), origin, table)
+    if not found and not known:
+        raise Invalid(f"no file matches {config.path}: check the source's path")
+    if source.transformation_config.load_type == "full":
+        reading: files.Reading | None = files.plan_full(found, known)
+    else:
+        reading = files.plan_incremental(found, known, spec.changed_files)
+    if reading is None or (table and _is_current(plane, table, _batch_id(origin, source, reading.files))):
+        return Loaded(0, None, {"files": 0})
+    request = Write(
+        table=target,
+        operation=cast("Operation", source.write_mode),
+        format=source.target_config.format,
+        partition_by=source.target_config.partition_by,
+        batch_id=_batch_id(origin, source, reading.files),
+        position=Advance(origin, reading.position, expected_version=marker.version if marker else 0),
+        source_files=reading.files,
+        summary={"source": origin.name, "source_files": len(reading.files)},
+    )
+    use_table_schema = metadata.schema if metadata and source.write_mode == "append" else None
+    frame = files.read(plane.spark(), spec, reading.files, use_table_schema)
+    committed = write(plane, frame, request, fence)
+    return _loaded(committed, {"files": len(reading.files), "position": _moved(marker, request)})
+
+
+def _run_sql(plane: Plane, source: SqlSource, base: Path, fence: Fence) -> Loaded:
+    task = source.transformation_config.sql_task
+    query = sql_task.prepare(plane.store, task.sql_query or _read_sql(base, task.sql_file_path or ""), task.parameters)
+    with plane.store.read() as tx:
+        table = store.find(tx, source.target_config.name)
+    if table and _is_current(plane, table, query.batch_id):
+        return Loaded(0, None, {"inputs": query.inputs})
+    request = Write(
+        table=source.target_config.name,
+        operation=cast("Operation", source.write_mode),
+        format=source.target_config.format,
+        partition_by=source.target_config.partition_by,
+        batch_id=query.batch_id,
+        summary={"inputs": query.inputs},
+    )
+    with sql_task.run(plane.spark(), query, (fence.step_id or fence.run_id)[-12:]) as frame:
+        committed = write(plane, frame, request, fence)
+    return _loaded(committed, {"inputs": query.inputs})
+
+
+def _is_current(plane: Plane, table: Table, batch_id: str) -> bool:
+    """Whether the table's latest version is this very batch."""
+    with plane.store.read() as tx:
+        done = store.find_batch(tx, table, batch_id)
+    return done is not None and done.version == table.current_version
+
+
+def _refuse_lost_position(history: list[Any], origin: Source, table: Table) -> None:
+    """A table that has rows of a source whose position is gone would get all of them again."""
+    if any(snapshot.summary.get("source") == origin.name for snapshot in history):
+        raise Invalid(
+            f"{table.name} holds rows of {origin.name}, but the position of {origin.name} is gone: "
+            f"load it with load_type full once, or restore the ledger"
+        )
+
+
+def _batch_id(origin: Source, source: FilesSource, read: list[SourceFile]) -> str:
+    shape = source.source_config.model_dump(mode="json", exclude={"changed_files"})
+    return codec.digest(["files", origin.name, source.write_mode, shape, sorted(file.identity for file in read)])
+
+
+def _read_sql(base: Path, path: str) -> str:
+    try:
+        return (base / path).read_text(encoding="utf-8")
+    except OSError as error:
+        raise Invalid(f"cannot read {base / path}: {error.strerror}; check sql_file_path") from error
+
+
+def _loaded(committed: Committed, detail: dict[str, Any]) -> Loaded:
+    rows = int(committed.snapshot.summary["added_rows"]) if committed.applied else 0
+    return Loaded(rows, committed if committed.applied else None, {**detail, "version": committed.version})
+
+
+def _moved(marker: Marker | None, request: Write) -> dict[str, Any]:
+    return {"before": marker.position_data if marker else None, "after": request.position.to.document() if request.position else None}

@@ -1,0 +1,172 @@
+"""Opens the Spark session that pipelines run on: a running one, a Spark Connect server's, or a quiet one of our own."""
+
+from __future__ import annotations
+
+import atexit
+import os
+import shutil
+import socket
+import sys
+import tempfile
+from pathlib import Path
+from typing import TYPE_CHECKING
+from urllib.parse import urlsplit
+from urllib.request import getproxies
+
+from lakeledger.config import SparkSettings
+from lakeledger.errors import Conflict, Failed, Invalid, NotInstalled, Unavailable
+from lakeledger.pipelines import java
+
+if TYPE_CHECKING:
+    from pyspark.sql import SparkSession
+
+# What a table holds must not depend on the machine that wrote it.
+_SESSION_CONF = {
+    "spark.sql.session.timeZone": "UTC",
+    "spark.sql.ansi.enabled": "true",
+    "spark.sql.parquet.outputTimestampType": "TIMESTAMP_MICROS",
+}
+_DRIVER_CONF = {
+    "spark.ui.enabled": "false",
+    "spark.ui.showConsoleProgress": "false",
+}
+_LOCAL_CONF = {
+    "spark.sql.shuffle.partitions": "8",
+    "spark.driver.host": "127.0.0.1",
+    "spark.driver.bindAddress": "127.0.0.1",
+}
+
+# A log configuration of our own, because spark.log.level comes too late for the start-up messages and prints one itself.
+# The gateway's logger must have the root's level: Spark announces any difference on stderr.
+_LOG4J = """\
+rootLogger.level = error
+rootLogger.appenderRef.console.ref = console
+appender.console.type = Console
+appender.console.name = console
+appender.console.target = SYSTEM_ERR
+appender.console.layout.type = PatternLayout
+appender.console.layout.pattern = %d{yy/MM/dd HH:mm:ss} %p %c{1}: %m%n%ex
+logger.gateway.name = org.apache.spark.api.python.PythonGatewayServer
+logger.gateway.level = error
+"""
+
+
+def open_session(settings: SparkSettings) -> SparkSession:
+    """The Spark session to work on. One that is already running, as in a notebook, is given as it is.
+
+    Raises NotInstalled if Spark, Spark Connect or Java is missing, Unavailable if a Spark Connect server does not answer,
+    Conflict if one is asked for beside a classic session, Invalid for a bad address and Failed if Spark does not start.
+    """
+    try:
+        import pyspark.sql  # noqa: F401
+    except ImportError as error:
+        raise NotInstalled("Spark is not installed: pip install 'lakeledger[spark]'") from error
+    # Spark's own variable has a say too: with it set, Spark refuses every master.
+    if remote := settings.remote or os.environ.get("SPARK_REMOTE"):
+        return _connect(remote, settings)
+    return _running() or _start(settings)
+
+
+def _running() -> SparkSession | None:
+    from pyspark.errors import PySparkRuntimeError
+    from pyspark.sql import SparkSession
+
+    try:
+        # Not getActiveSession, which knows nothing of a session that another thread made.
+        return SparkSession.active()
+    except PySparkRuntimeError:
+        return None
+
+
+def _connect(remote: str, settings: SparkSettings) -> SparkSession:
+    """A session on a Spark Connect server; with `local[…]` in place of sc://… on one that Spark starts for us."""
+    from pyspark.errors import PySparkException, PySparkImportError
+    from pyspark.sql import SparkSession
+
+    conf = {**_SESSION_CONF, **settings.conf}
+    if remote.startswith("local"):
+        _set_environment()
+        conf = _own_conf(remote, settings)
+    else:
+        _check_reachable(remote)
+    try:
+        return SparkSession.builder.remote(remote).config(map={**conf}).getOrCreate()
+    except (PySparkImportError, ModuleNotFoundError) as error:
+        raise NotInstalled(f"Spark Connect is not installed: pip install 'pyspark[connect]' ({_line(error)})") from error
+    except PySparkException as error:
+        if error.getCondition() == "SESSION_ALREADY_EXIST":
+            raise Conflict("a classic Spark session is running: stop it before one of Spark Connect is opened") from error
+        raise Failed(f"no Spark Connect session: {_line(error)}; run `lakeledger doctor`") from error
+
+
+def _check_reachable(remote: str) -> None:
+    """Spark Connect itself would try again for ten minutes before it says that nobody is there."""
+    try:
+        address = urlsplit(remote)
+        host, port = address.hostname, address.port or 15002
+    except ValueError as error:
+        raise Invalid(f"the Spark Connect address is not a URL: {error}") from error
+    if address.scheme != "sc" or not host:
+        raise Invalid("a Spark Connect address reads sc://host:port")
+    if getproxies():
+        return  # gRPC goes through the proxy, so a direct connection proves nothing
+    try:
+        socket.create_connection((host, port), timeout=10).close()
+    except OSError as error:
+        raise Unavailable(f"no Spark Connect server at {host}:{port}: {error.strerror or error}") from error
+
+
+def _start(settings: SparkSettings) -> SparkSession:
+    from py4j.protocol import Py4JError  # type: ignore[import-untyped]  # py4j has no types
+    from pyspark.errors import PySparkException
+    from pyspark.sql import SparkSession
+
+    builder = SparkSession.builder.appName(settings.app_name)
+    if "PYSPARK_GATEWAY_PORT" in os.environ:
+        # Inside spark-submit the JVM runs already, and whoever submitted has chosen its master and driver.
+        builder = builder.config(map={**_SESSION_CONF, **settings.conf})
+    else:
+        _set_environment()
+        builder = builder.master(settings.master).config(map={**_own_conf(settings.master, settings)})
+    try:
+        return builder.getOrCreate()
+    except (PySparkException, Py4JError) as error:
+        raise Failed(f"Spark did not start on {settings.master}: {_line(error)}; run `lakeledger doctor`") from error
+
+
+def _set_environment() -> None:
+    """What the launcher of a new JVM reads. Raises NotInstalled if there is no Java."""
+    os.environ["JAVA_HOME"] = str(java.prepare(java.find()))
+    os.environ.setdefault("PYSPARK_PYTHON", sys.executable)
+    if " " in os.environ["PYSPARK_PYTHON"]:
+        # The launcher asks that Python, unquoted, for Spark's home: tell it instead.
+        import pyspark
+
+        os.environ.setdefault("SPARK_HOME", str(Path(pyspark.__file__).parent))
+
+
+def _own_conf(master: str, settings: SparkSettings) -> dict[str, str]:
+    """The configuration of a driver that is ours to start; the user's settings have the last word."""
+    scratch = Path(tempfile.mkdtemp(prefix="lakeledger-spark-"))
+    atexit.register(shutil.rmtree, scratch, ignore_errors=True)
+    conf = _SESSION_CONF | _DRIVER_CONF
+    if master.startswith("local"):
+        # Without a warehouse folder Spark makes one in the working directory.
+        conf |= _LOCAL_CONF | {"spark.sql.warehouse.dir": str(scratch / "warehouse")}
+    if not _has_log_settings():
+        (scratch / "log4j2.properties").write_text(_LOG4J, encoding="utf-8")
+        # The default options stand before the user's extra ones, which so can name another log configuration.
+        conf["spark.driver.defaultJavaOptions"] = f"-Dlog4j2.configurationFile={(scratch / 'log4j2.properties').as_uri()}"
+    return {**conf, **settings.conf}
+
+
+def _has_log_settings() -> bool:
+    home = os.environ.get("SPARK_HOME")
+    folder = os.environ.get("SPARK_CONF_DIR") or (f"{home}/conf" if home else None)
+    return folder is not None and Path(folder, "log4j2.properties").is_file()
+
+
+def _line(error: Exception) -> str:
+    """The telling line of an error: for one of the JVM not py4j's introduction, but the Java exception itself."""
+    lines = str(error).strip().splitlines() or [type(error).__name__]
+    return lines[1].removeprefix(": ") if len(lines) > 1 and lines[1].startswith(": ") else lines[0]

@@ -1,0 +1,215 @@
+"""One write: Spark makes files that nobody sees, their footers are read, and one commit makes them visible."""
+
+from __future__ import annotations
+
+import time
+from concurrent.futures import ThreadPoolExecutor
+from dataclasses import dataclass, field
+from typing import TYPE_CHECKING, Any, Literal
+
+from lakeledger import clock, failpoints
+from lakeledger.errors import Failed, Invalid, Unavailable
+from lakeledger.lake import FileFormat, Storage, StoredFile, open_format
+from lakeledger.lake.parquet import bound
+from lakeledger.pipelines import Plane
+from lakeledger.pipelines.partitions import partition_path, quote, with_copies
+from lakeledger.runs import Counters, Fence
+from lakeledger.sync import Advance, SourceFile
+from lakeledger.tables import Change, Committed, Layout, NewFile, Table, TableMetadata, TableName, store
+from lakeledger.tables.commit import commit, find_applied
+from lakeledger.tables.schema import Schema, column_names, normalise, reconcile
+from lakeledger.tables.verify import DATA
+
+if TYPE_CHECKING:
+    from pyspark.sql import Column, DataFrame
+
+PARALLEL_FOOTERS = 8
+# JSON has no timestamps; without this Spark would cut them to milliseconds.
+JSON_OPTIONS = {"timestampFormat": "yyyy-MM-dd'T'HH:mm:ss.SSSSSSXXX", "timestampNTZFormat": "yyyy-MM-dd'T'HH:mm:ss.SSSSSS"}
+_UNORDERED = ("binary", "variant", "void", "interval")
+
+
+@dataclass(frozen=True)
+class Write:
+    """What is to be written where. `by_partition` overwrites only the partitions that the data has."""
+
+    table: TableName
+    operation: Literal["append", "overwrite"] = "append"
+    by_partition: bool = False
+    format: str | None = None
+    partition_by: tuple[str, ...] | None = None
+    evolve: bool = False
+    batch_id: str | None = None
+    position: Advance | None = None
+    source_files: list[SourceFile] = field(default_factory=list)
+    summary: dict[str, Any] = field(default_factory=dict)
+
+
+@dataclass(frozen=True)
+class Target:
+    """The table as it was when the write was planned."""
+
+    table: Table | None
+    metadata: TableMetadata | None
+    location: str
+    layout: Layout
+
+    @property
+    def base_version(self) -> int:
+        return self.table.current_version if self.table else 0
+
+
+def write(plane: Plane, frame: DataFrame, request: Write, fence: Fence) -> Committed:
+    """Write the frame and commit it. Raises Invalid, Conflict, Fenced or Failed; then no file of it is left."""
+    started = time.monotonic()
+    target, done = _plan(plane, request, fence)
+    if done:
+        return done
+    frame, schema = fit(frame, request, target)
+    folder = f"{DATA}/{fence.run_id}/{clock.new_id()[-12:]}"
+    storage = Storage(target.location)
+    storage.make(folder.rpartition("/")[0])
+    try:
+        files = _write_files(frame, schema, target, storage, folder)
+        change = _change(request, target, fence, schema, files, started)
+        with plane.store.write() as tx:
+            committed = commit(tx, change)
+    except Unavailable:
+        # The transaction may have been committed before the connection broke: only the sweeper can tell.
+        raise
+    except BaseException:
+        storage.remove_folder(folder)
+        raise
+    failpoints.reach(failpoints.AFTER_COMMIT)
+    if not committed.applied:
+        storage.remove_folder(folder)
+        return committed
+    plane.checksums.submit(committed.table, [file.path for file in files])
+    return committed
+
+
+def fit(frame: DataFrame, request: Write, target: Target) -> tuple[DataFrame, Schema]:
+    """The frame with its columns as the table has them, and its schema. Raises Invalid before anything is written."""
+    folded = [name.casefold() for name in frame.columns]
+    if doubled := sorted({name for name in folded if folded.count(name) > 1}):
+        raise Invalid(f"the data for {request.table} has columns that differ only in case: {', '.join(doubled)}")
+    if not folded:
+        raise Invalid(f"the data for {request.table} has no columns")
+    schema = normalise(frame.schema.jsonValue())
+    if target.metadata is None or _replaces_all(request):
+        return frame, schema
+    schema = reconcile(str(request.table), target.metadata.schema, schema, evolve=request.evolve)
+    given = dict(zip(folded, frame.columns, strict=True))
+    return frame.select(*(_column(given[name.casefold()], name) for name in column_names(schema))), schema
+
+
+def _plan(plane: Plane, request: Write, fence: Fence) -> tuple[Target, Committed | None]:
+    with plane.store.read() as tx:
+        table = store.find(tx, request.table)
+        known = store.metadata(tx, table) if table else None
+        target = Target(table, known, table.location if table else plane.location(request.table), _layout(request, known))
+        if request.by_partition and not target.layout.partition_by:
+            raise Invalid(f"{request.table} is not partitioned: overwrite the whole table, or name the columns to partition by")
+        done = find_applied(tx, table, _change(request, target, fence, {}, [], 0)) if table else None
+    return target, Committed(table, done, applied=False) if table and done else None
+
+
+def _layout(request: Write, known: TableMetadata | None) -> Layout:
+    current = store.layout_of(known) if known else Layout()
+    layout = Layout(request.format or current.format, current.partition_by if request.partition_by is None else request.partition_by)
+    open_format(layout.format)
+    if known and layout != current and not _replaces_all(request):
+        have = f"{current.format}, partitioned by {', '.join(current.partition_by) or 'nothing'}"
+        raise Invalid(f"{request.table} is {have}: write it that way, or overwrite the whole table to change it")
+    return layout
+
+
+def _write_files(frame: DataFrame, schema: Schema, target: Target, storage: Storage, folder: str) -> list[NewFile]:
+    from pyspark.sql import Observation
+
+    format_ = open_format(target.layout.format)
+    seen = Observation()
+    watched = frame.observe(seen, *_aggregates(schema, format_))
+    watched, copies = with_copies(watched, target.layout.partition_by)
+    failpoints.reach(failpoints.BEFORE_WRITE)
+    failpoints.reach(failpoints.MID_WRITE, storage.inner(folder))
+    writer = watched.write.format(format_.spark_name).option("mapreduce.fileoutputcommitter.marksuccessfuljobs", "false")
+    writer = writer.options(**JSON_OPTIONS) if format_.spark_name == "json" else writer
+    (writer.partitionBy(*copies) if copies else writer).save(f"{storage.root}/{folder}")
+    failpoints.reach(failpoints.AFTER_WRITE)
+    return _inspect(storage, folder, format_, target.layout, dict(seen.get), schema)
+
+
+def _aggregates(schema: Schema, format_: FileFormat) -> list[Column]:
+    from pyspark.sql import functions as F
+
+    wanted = [F.count(F.lit(1)).alias("rows")]
+    if format_.needs_observed_bounds:
+        for index, item in _ordered_columns(schema):
+            column = F.col(quote(item))
+            wanted += [F.min(column).alias(f"min_{index}"), F.max(column).alias(f"max_{index}")]
+    return wanted
+
+
+def _ordered_columns(schema: Schema) -> list[tuple[int, str]]:
+    return [
+        (index, item["name"])
+        for index, item in enumerate(schema["fields"])
+        if isinstance(item["type"], str) and not item["type"].startswith(_UNORDERED)
+    ]
+
+
+def _inspect(storage: Storage, folder: str, format_: FileFormat, layout: Layout, seen: dict[str, Any], schema: Schema) -> list[NewFile]:
+    """The files that were written, each with what it says of itself. Raises Failed if they do not hold what was sent."""
+    bounds = {
+        name: bound("min", seen[f"min_{i}"]) | bound("max", seen[f"max_{i}"]) for i, name in _ordered_columns(schema) if f"min_{i}" in seen
+    }
+
+    def inspect(file: StoredFile) -> NewFile:
+        facts = format_.inspect(storage, file.path, bounds)
+        where = partition_path(file.path, layout.partition_by)
+        return NewFile(file.path, file.size, facts.rows, where, facts.compression, facts.bounds, file.modified_at)
+
+    written = [file for file in storage.files(folder) if not file.is_bookkeeping]
+    with ThreadPoolExecutor(PARALLEL_FOOTERS, thread_name_prefix="footers") as pool:
+        files = list(pool.map(inspect, written))
+    if (found := sum(file.rows for file in files)) != seen["rows"]:
+        raise Failed(f"{storage.root}/{folder} holds {found} rows, but {seen['rows']} were written: storage lost files, run it again")
+    for empty in (file for file in files if not file.rows):
+        storage.remove(empty.path)
+    return [file for file in files if file.rows]
+
+
+def _change(request: Write, target: Target, fence: Fence, schema: Schema, files: list[NewFile], started: float) -> Change:
+    rows = sum(file.rows for file in files)
+    replaces: Literal["all"] | frozenset[str] = frozenset()
+    if request.operation == "overwrite":
+        replaces = frozenset(file.partition_path for file in files) if request.by_partition else "all"
+    return Change(
+        table=request.table,
+        location=target.location,
+        operation=request.operation,
+        fence=fence,
+        schema=schema,
+        layout=target.layout,
+        files=files,
+        replaces=replaces,
+        base_version=target.base_version if request.operation == "overwrite" else None,
+        evolve=request.evolve,
+        batch_id=request.batch_id,
+        position=request.position,
+        source_files=request.source_files,
+        counters=Counters(processed=rows, inserted=rows),
+        write_ms=round((time.monotonic() - started) * 1000),
+        summary=request.summary,
+    )
+
+
+def _replaces_all(request: Write) -> bool:
+    return request.operation == "overwrite" and not request.by_partition
+
+
+def _column(given: str, wanted: str) -> Column:
+    from pyspark.sql import functions as F
+
+    return F.col(quote(given)).alias(wanted)
