@@ -1,0 +1,233 @@
+"""The ledger: opens the store and wires every slice to it. The only module that knows them all."""
+
+from __future__ import annotations
+
+import threading
+from collections.abc import Callable, Sequence
+from dataclasses import replace
+from datetime import datetime
+from pathlib import Path
+from types import TracebackType
+from typing import TYPE_CHECKING, Any, Self
+
+from lakeledger import codec, config, db
+from lakeledger.config import Settings
+from lakeledger.db import Store, migrate
+from lakeledger.errors import Invalid, NotFound
+from lakeledger.events import Changes
+from lakeledger.pipelines import Plane
+from lakeledger.pipelines.write import Write, write
+from lakeledger.records import Records
+from lakeledger.runs import ActiveRun, ActiveStep, NewRun, Runs, this_worker, user_name
+from lakeledger.sync import Advance, Position, Positions, parse_source
+from lakeledger.tables import Committed, Tables, parse_name
+from lakeledger.tables.checksums import Checksums
+
+if TYPE_CHECKING:
+    from pyspark.sql import DataFrame, SparkSession
+
+    from lakeledger.pipelines.documents import Document, Module
+    from lakeledger.pipelines.runner import ModuleResult, StepResult
+
+
+class Ledger:
+    """The operational memory of one tenant. Use it as a context manager, or call `close`."""
+
+    def __init__(self, settings: Settings, spark: SparkSession | None = None) -> None:
+        self.settings = settings
+        self.database = db.open(settings.database_url)
+        migrate.migrate(self.database)
+        self.store = Store(self.database, settings.tenant)
+        self.worker = this_worker()
+        self.warehouse = f"{settings.warehouse_uri}/{settings.tenant}"
+        self.runs = Runs(self.store, self.worker)
+        self.tables = Tables(self.store, self.worker, self.warehouse)
+        self.positions = Positions(self.store, self.worker.name)
+        self.records = Records(self.store)
+        self.changes = Changes(self.store)
+        self._checksums = Checksums(self.store)
+        self._spark = spark
+        self._spark_lock = threading.Lock()
+
+    def __enter__(self) -> Self:
+        return self
+
+    def __exit__(self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None) -> None:
+        self.close()
+
+    def close(self) -> None:
+        """Finish what runs in the background and close the store. Spark is left running: it may be shared."""
+        self._checksums.close()
+        self.database.close()
+
+    @property
+    def spark(self) -> SparkSession:
+        """The Spark session, started when it is first asked for."""
+        with self._spark_lock:
+            if self._spark is None:
+                from lakeledger.pipelines.session import open_session
+
+                self._spark = open_session(self.settings.spark)
+            return self._spark
+
+    def run(
+        self,
+        pipeline: str,
+        trigger: str = "manual",
+        *,
+        by: str | None = None,
+        kind: str = "pipeline",
+        parameters: dict[str, Any] | None = None,
+        config_version: str | None = None,
+        config_hash: str | None = None,
+        idempotency_key: str | None = None,
+        retry_of: str | None = None,
+        parent_run_id: str | None = None,
+        exclusive: bool = False,
+    ) -> ActiveRun:
+        """A run, to be used in a `with` block. An exclusive one raises Conflict while another holds the pipeline."""
+        new = NewRun(
+            pipeline_id=pipeline,
+            trigger_type=trigger,
+            trigger_by=by or user_name(),
+            run_kind=kind,
+            parameters=parameters or {},
+            config_version=config_version,
+            config_hash=config_hash,
+            idempotency_key=idempotency_key,
+            retry_of=retry_of,
+            parent_run_id=parent_run_id,
+            exclusive=exclusive,
+        )
+        return ActiveRun(self.store, new, self.worker, self.settings.lease_seconds)
+
+    def append(
+        self,
+        frame: DataFrame,
+        table: str,
+        *,
+        position: Advance | tuple[str, Position] | None = None,
+        run: ActiveRun | ActiveStep | None = None,
+        batch_id: str | None = None,
+        format: str | None = None,
+        partition_by: Sequence[str] | None = None,
+        evolve: bool = False,
+    ) -> Committed:
+        """Add rows to a table, which is made if it is not there. Rows, position, run and facts are one commit.
+
+        With a `position` or a `batch_id` the same batch is applied once, however often it is tried.
+        Raises Invalid, Conflict, Fenced or Failed; then nothing is visible.
+        """
+        request = Write(
+            table=parse_name(table),
+            format=format,
+            partition_by=None if partition_by is None else tuple(partition_by),
+            evolve=evolve,
+            batch_id=batch_id,
+            position=_advance(position),
+        )
+        return self._write(frame, request, run)
+
+    def overwrite(
+        self,
+        frame: DataFrame,
+        table: str,
+        *,
+        by_partition: bool = False,
+        position: Advance | tuple[str, Position] | None = None,
+        run: ActiveRun | ActiveStep | None = None,
+        batch_id: str | None = None,
+        format: str | None = None,
+        partition_by: Sequence[str] | None = None,
+    ) -> Committed:
+        """Replace a whole table, or with `by_partition` only the partitions that the rows are in.
+
+        Raises Conflict (retryable) if somebody else committed to what is being replaced.
+        """
+        request = Write(
+            table=parse_name(table),
+            operation="overwrite",
+            by_partition=by_partition,
+            format=format,
+            partition_by=None if partition_by is None else tuple(partition_by),
+            batch_id=batch_id,
+            position=_advance(position),
+        )
+        return self._write(frame, request, run)
+
+    def read(self, table: str, version: int | None = None, at: datetime | None = None) -> DataFrame:
+        """A table as a DataFrame: now, at a version, or as it was at a time. Raises NotFound."""
+        from lakeledger.pipelines.read import read
+
+        return read(self.spark, self.tables.view(table, version, at))
+
+    def run_modules(
+        self,
+        document: Document,
+        base: Path,
+        module: str | None = None,
+        trigger: str = "manual",
+        progress: Callable[[StepResult], None] = lambda _: None,
+    ) -> list[ModuleResult]:
+        """Run a document's modules, or one of them, each as one exclusive run. Raises NotFound or Conflict."""
+        chosen = [item for item in document.modules if module in (None, item.module_name)]
+        if not chosen:
+            names = ", ".join(item.module_name for item in document.modules)
+            raise NotFound(f"no module {module!r} in the document: it has {names}")
+        return [self.run_module(item, base, trigger, progress) for item in chosen]
+
+    def run_module(
+        self, module: Module, base: Path, trigger: str = "manual", progress: Callable[[StepResult], None] = lambda _: None
+    ) -> ModuleResult:
+        """Run one module. Raises Conflict that names the holder if it is already running."""
+        from lakeledger.pipelines.runner import run_module
+
+        with self.run(module.module_name, trigger, config_hash=module.config_hash, exclusive=True) as run:
+            return run_module(self._plane(), run, module, base, progress)
+
+    def _write(self, frame: DataFrame, request: Write, run: ActiveRun | ActiveStep | None) -> Committed:
+        if request.position and request.batch_id is None:
+            request = replace(request, batch_id=_batch_of(request.position))
+        if run is not None:
+            return write(self._plane(), frame, request, run.fence)
+        with self.run(str(request.table), trigger="api") as implicit:
+            return write(self._plane(), frame, request, implicit.fence)
+
+    def _plane(self) -> Plane:
+        return Plane(self.store, self.warehouse, self._checksums, lambda: self.spark)
+
+
+def open(
+    target: str | Settings | None = None, *, warehouse: str | None = None, tenant: str | None = None, spark: SparkSession | None = None
+) -> Ledger:
+    """Open a ledger: by URL, by settings, or by the nearest `lakeledger.toml`. Raises Invalid or Unavailable.
+
+    Without a `warehouse`, a SQLite ledger keeps its tables beside its file; a PostgreSQL one asks for it when it first writes.
+    """
+    if isinstance(target, Settings):
+        return Ledger(replace(target, warehouse=warehouse or target.warehouse, tenant=tenant or target.tenant), spark)
+    settings = config.load(url=target, warehouse=warehouse or _beside(target), tenant=tenant)
+    return Ledger(settings, spark)
+
+
+def _beside(url: str | None) -> str | None:
+    """The warehouse folder beside a SQLite file that was named in the call."""
+    if url is None or not url.startswith("sqlite:///"):
+        return None
+    return str(Path(url.removeprefix("sqlite:///")).expanduser().resolve().parent / config.DEFAULT_WAREHOUSE)
+
+
+def _advance(position: Advance | tuple[str, Position] | None) -> Advance | None:
+    if position is None or isinstance(position, Advance):
+        return position
+    try:
+        source, to = position
+    except (TypeError, ValueError) as error:
+        raise Invalid(
+            "position must be Advance(…) or a pair (source, position), for example ('shop.orders', TimestampPosition(…))"
+        ) from error
+    return Advance(parse_source(source), to)
+
+
+def _batch_of(move: Advance) -> str:
+    return codec.digest(["position", move.source.name, move.to.kind, move.to.document()])
