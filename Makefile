@@ -1,0 +1,52 @@
+# Two commands do everything on a fresh machine with Python 3.11 or newer: `make demo` and `make test`.
+PYTHON ?= python3
+WORKERS ?= 2
+BIN := .venv/bin
+UV := $(shell command -v uv 2>/dev/null || echo $(BIN)/uv)
+
+.DEFAULT_GOAL := help
+.PHONY: help env demo test check fmt bench docs lock clean
+
+help: ## show this help
+	@awk -F ':.*## ' '/^[a-z]+:.*## / {printf "  make %-7s %s\n", $$1, $$2}' $(MAKEFILE_LIST)
+
+env: .venv/.ready ## make the project's own environment in .venv
+
+demo: .venv/.ready ## load a small shop day by day into .demo and show what the ledger knows
+	@$(BIN)/lakeledger demo --folder .demo
+
+test: .venv/.ready ## run every test, on SQLite, PostgreSQL and Spark
+	$(BIN)/python -m pytest -n $(WORKERS) --dist worksteal
+
+check: .venv/.ready ## lint, types, layers, and that the generated reference is current
+	$(BIN)/ruff format --check src tests docs
+	$(BIN)/ruff check src tests docs
+	$(BIN)/mypy
+	$(BIN)/lint-imports
+	$(BIN)/python docs/reference.py --check
+
+fmt: .venv/.ready ## format and fix what can be fixed
+	$(BIN)/ruff format src tests docs
+	$(BIN)/ruff check --fix src tests docs
+
+bench: .venv/.ready ## measure, each figure beside the raw alternative in the same run
+	$(BIN)/python -m pytest tests/benchmark --override-ini testpaths=tests/benchmark -m bench -q -s -p no:xdist
+
+docs: .venv/.ready ## generate docs/reference from the code
+	$(BIN)/python docs/reference.py
+
+lock: .venv/.ready ## pin every dependency anew in requirements.lock
+	$(UV) pip compile pyproject.toml --extra all --extra connect --group dev --universal --python-version 3.11 --upgrade \
+		--generate-hashes --no-emit-index-url --no-annotate --custom-compile-command "make lock" --quiet -o requirements.lock
+
+clean: ## remove what these commands made
+	rm -rf .venv .demo .mypy_cache .ruff_cache .pytest_cache .hypothesis .import_linter_cache
+
+.venv/.ready: requirements.lock pyproject.toml
+	@$(PYTHON) -c 'import sys; sys.exit(sys.version_info < (3, 11))' || { echo "Python 3.11 or newer is needed: make PYTHON=python3.12 $(MAKECMDGOALS)"; exit 2; }
+	@command -v uv >/dev/null || { $(PYTHON) -m venv .venv && $(BIN)/python -m pip install --quiet --disable-pip-version-check uv; }
+	@command -v uv >/dev/null && uv venv --quiet --allow-existing --python "$$(command -v $(PYTHON))" .venv || true
+	@echo "installing into .venv …"
+	@$(UV) pip install --quiet --python $(BIN)/python --require-hashes -r requirements.lock
+	@$(UV) pip install --quiet --python $(BIN)/python --no-deps --no-build-isolation -e .
+	@touch $@
