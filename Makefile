@@ -30,7 +30,7 @@ fmt: .venv/.ready ## format and fix what can be fixed
 	$(BIN)/ruff check --fix src tests docs
 
 bench: .venv/.ready ## measure, each figure beside the raw alternative in the same run
-	$(BIN)/python -m pytest tests/benchmark --override-ini testpaths=tests/benchmark -m bench -q -s -p no:xdist
+	$(BIN)/python -m pytest tests/benchmark -m bench -q -s
 
 docs: .venv/.ready ## generate docs/reference from the code
 	$(BIN)/python docs/reference.py

@@ -99,8 +99,11 @@ def fit(frame: DataFrame, request: Write, target: Target) -> tuple[DataFrame, Sc
     if target.metadata is None or _replaces_all(request):
         return frame, schema
     schema = reconcile(str(request.table), target.metadata.schema, schema, evolve=request.evolve)
+    wanted = column_names(schema)
+    if wanted == frame.columns:
+        return frame, schema
     given = dict(zip(folded, frame.columns, strict=True))
-    return frame.select(*(_column(given[name.casefold()], name) for name in column_names(schema))), schema
+    return frame.select(*(_column(given[name.casefold()], name) for name in wanted)), schema
 
 
 def _plan(plane: Plane, request: Write, fence: Fence) -> tuple[Target, Committed | None]:
