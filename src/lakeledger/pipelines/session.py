@@ -8,6 +8,7 @@ import shutil
 import socket
 import sys
 import tempfile
+import warnings
 from pathlib import Path
 from typing import TYPE_CHECKING
 from urllib.parse import urlsplit
@@ -62,19 +63,27 @@ def open_session(settings: SparkSettings) -> SparkSession:
     except ImportError as error:
         raise NotInstalled("Spark is not installed: pip install 'lakeledger[spark]'") from error
     # Spark's own variable has a say too: with it set, Spark refuses every master.
-    if remote := settings.remote or os.environ.get("SPARK_REMOTE"):
-        return _connect(remote, settings)
-    return _running() or _start(settings)
+    remote = settings.remote or os.environ.get("SPARK_REMOTE")
+    running = _running()
+    if running is not None and (not remote or is_remote(running)):
+        return running
+    _silence_query_errors()
+    return _connect(remote, settings) if remote else _start(settings)
+
+
+def is_remote(spark: SparkSession) -> bool:
+    """Whether the session is one of Spark Connect."""
+    return type(spark).__module__.startswith("pyspark.sql.connect.")
 
 
 def _running() -> SparkSession | None:
-    from pyspark.errors import PySparkRuntimeError
+    from pyspark.errors import PySparkImportError, PySparkRuntimeError
     from pyspark.sql import SparkSession
 
     try:
         # Not getActiveSession, which knows nothing of a session that another thread made.
         return SparkSession.active()
-    except PySparkRuntimeError:
+    except (PySparkRuntimeError, PySparkImportError):
         return None
 
 
@@ -83,20 +92,24 @@ def _connect(remote: str, settings: SparkSettings) -> SparkSession:
     from pyspark.errors import PySparkException, PySparkImportError
     from pyspark.sql import SparkSession
 
-    conf = {**_SESSION_CONF, **settings.conf}
     if remote.startswith("local"):
         _set_environment()
         conf = _own_conf(remote, settings)
     else:
         _check_reachable(remote)
+        conf = {**_SESSION_CONF, **settings.conf}
     try:
-        return SparkSession.builder.remote(remote).config(map={**conf}).getOrCreate()
+        with warnings.catch_warnings():
+            if remote.startswith("local"):
+                # The server was started with these settings; Spark then tries in vain to set them on the session as well.
+                warnings.filterwarnings("ignore", "Failed to set spark", UserWarning)
+            return SparkSession.builder.remote(remote).config(map={**conf}).getOrCreate()
     except (PySparkImportError, ModuleNotFoundError) as error:
-        raise NotInstalled(f"Spark Connect is not installed: pip install 'pyspark[connect]' ({_line(error)})") from error
+        raise NotInstalled(f"Spark Connect is not installed: pip install 'pyspark[connect]' ({_reason(error)})") from error
     except PySparkException as error:
         if error.getCondition() == "SESSION_ALREADY_EXIST":
             raise Conflict("a classic Spark session is running: stop it before one of Spark Connect is opened") from error
-        raise Failed(f"no Spark Connect session: {_line(error)}; run `lakeledger doctor`") from error
+        raise Failed(f"no Spark Connect session: {_reason(error)}; run `lakeledger doctor`") from error
 
 
 def _check_reachable(remote: str) -> None:
@@ -131,7 +144,7 @@ def _start(settings: SparkSettings) -> SparkSession:
     try:
         return builder.getOrCreate()
     except (PySparkException, Py4JError) as error:
-        raise Failed(f"Spark did not start on {settings.master}: {_line(error)}; run `lakeledger doctor`") from error
+        raise Failed(f"Spark did not start on {settings.master}: {_reason(error)}; run `lakeledger doctor`") from error
 
 
 def _set_environment() -> None:
@@ -160,13 +173,23 @@ def _own_conf(master: str, settings: SparkSettings) -> dict[str, str]:
     return {**conf, **settings.conf}
 
 
+def _silence_query_errors() -> None:
+    """PySpark raises the error of a query, and also logs it as a page of JSON on stderr: once is enough."""
+    from pyspark.logger import PySparkLogger
+
+    for name in ("SQLQueryContextLogger", "DataFrameQueryContextLogger"):
+        PySparkLogger.getLogger(name).setLevel("CRITICAL")
+
+
 def _has_log_settings() -> bool:
     home = os.environ.get("SPARK_HOME")
     folder = os.environ.get("SPARK_CONF_DIR") or (f"{home}/conf" if home else None)
     return folder is not None and Path(folder, "log4j2.properties").is_file()
 
 
-def _line(error: Exception) -> str:
-    """The telling line of an error: for one of the JVM not py4j's introduction, but the Java exception itself."""
+def _reason(error: Exception) -> str:
+    """The telling line of an error, which for one of the JVM stands below py4j's introduction."""
+    if "JAVA_GATEWAY_EXITED" in str(error):
+        return "its JVM ended at once and said why on stderr"
     lines = str(error).strip().splitlines() or [type(error).__name__]
-    return lines[1].removeprefix(": ") if len(lines) > 1 and lines[1].startswith(": ") else lines[0]
+    return next((line.removeprefix(": ") for line in lines[1:2] if line.startswith(": ")), lines[0]).rstrip(".")
