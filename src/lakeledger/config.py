@@ -15,6 +15,7 @@ from pathlib import Path
 from typing import Any
 
 from lakeledger.errors import Invalid
+from lakeledger.redaction import scrub
 
 FILE_NAME = "lakeledger.toml"
 DEFAULT_URL = "sqlite:///lakeledger.db"
@@ -38,7 +39,7 @@ class Settings:
     """Everything a ledger needs to open. Relative paths are relative to `base`."""
 
     url: str = DEFAULT_URL
-    warehouse: str = DEFAULT_WAREHOUSE
+    warehouse: str | None = None
     tenant: str = "default"
     lease_seconds: float = 60.0
     spark: SparkSettings = field(default_factory=SparkSettings)
@@ -52,7 +53,14 @@ class Settings:
 
     @property
     def warehouse_uri(self) -> str:
-        """The warehouse as an absolute path, or as the URL it was given as."""
+        """The warehouse as an absolute path or a URL; by default the folder beside a SQLite ledger.
+
+        Raises Invalid if a shared ledger has none: each of its users would write to a folder of their own.
+        """
+        if self.warehouse is None:
+            if not self.url.startswith("sqlite:"):
+                raise Invalid(f"the ledger at {scrub(self.url)} needs a warehouse: set `warehouse` in {FILE_NAME} or give --warehouse")
+            return str(Path(self.database_url.removeprefix("sqlite:///")).parent / DEFAULT_WAREHOUSE)
         if "://" in self.warehouse:
             return self.warehouse.rstrip("/")
         return str((self.base / Path(self.warehouse).expanduser()).resolve())
@@ -69,10 +77,10 @@ def load(file: Path | None = None, env: Mapping[str, str] | None = None, **overr
     environment = os.environ if env is None else env
     found = file or find_file(Path.cwd())
     settings = read_file(found) if found else Settings()
-    given = {"url": environment.get("LAKELEDGER_URL"), "warehouse": environment.get("LAKELEDGER_WAREHOUSE"),
-             "tenant": environment.get("LAKELEDGER_TENANT")}  # fmt: skip
-    given.update({key: value for key, value in overrides.items() if value is not None})
-    changed: dict[str, Any] = {key: value for key, value in given.items() if value}
+    given = {name: overrides.get(name) or environment.get(f"LAKELEDGER_{name.upper()}") for name in ("url", "warehouse", "tenant")}
+    changed: dict[str, Any] = {name: value for name, value in given.items() if value}
+    if changed.get("url", settings.url) != settings.url:
+        changed.setdefault("warehouse", None)  # The file's warehouse belongs to the file's ledger.
     if master := environment.get("LAKELEDGER_SPARK"):
         remote = master if master.startswith("sc://") else None
         changed["spark"] = replace(settings.spark, remote=remote, master=settings.spark.master if remote else master)

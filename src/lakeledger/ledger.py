@@ -39,9 +39,8 @@ class Ledger:
         migrate.migrate(self.database)
         self.store = Store(self.database, settings.tenant)
         self.worker = this_worker()
-        self.warehouse = f"{settings.warehouse_uri}/{settings.tenant}"
         self.runs = Runs(self.store, self.worker)
-        self.tables = Tables(self.store, self.worker, self.warehouse)
+        self.tables = Tables(self.store, self.worker, lambda: self.warehouse)
         self.positions = Positions(self.store, self.worker.name)
         self.records = Records(self.store)
         self.changes = Changes(self.store)
@@ -59,6 +58,11 @@ class Ledger:
         """Finish what runs in the background and close the store. Spark is left running: it may be shared."""
         self._checksums.close()
         self.database.close()
+
+    @property
+    def warehouse(self) -> str:
+        """The tenant's part of the warehouse. Raises Invalid if the ledger has none."""
+        return f"{self.settings.warehouse_uri}/{self.settings.tenant}"
 
     @property
     def spark(self) -> SparkSession:
@@ -202,19 +206,11 @@ def open(
 ) -> Ledger:
     """Open a ledger: by URL, by settings, or by the nearest `lakeledger.toml`. Raises Invalid or Unavailable.
 
-    Without a `warehouse`, a SQLite ledger keeps its tables beside its file; a PostgreSQL one asks for it when it first writes.
+    Without a `warehouse`, a SQLite ledger keeps its tables beside its file; a PostgreSQL one must be given one before it writes.
     """
     if isinstance(target, Settings):
         return Ledger(replace(target, warehouse=warehouse or target.warehouse, tenant=tenant or target.tenant), spark)
-    settings = config.load(url=target, warehouse=warehouse or _beside(target), tenant=tenant)
-    return Ledger(settings, spark)
-
-
-def _beside(url: str | None) -> str | None:
-    """The warehouse folder beside a SQLite file that was named in the call."""
-    if url is None or not url.startswith("sqlite:///"):
-        return None
-    return str(Path(url.removeprefix("sqlite:///")).expanduser().resolve().parent / config.DEFAULT_WAREHOUSE)
+    return Ledger(config.load(url=target, warehouse=warehouse, tenant=tenant), spark)
 
 
 def _advance(position: Advance | tuple[str, Position] | None) -> Advance | None:

@@ -54,9 +54,9 @@ class Storage:
         """The path as the file system below knows it."""
         return f"{self._base}/{path}" if path else self._base
 
-    def files(self, folder: str = "") -> list[StoredFile]:
-        """Every file below the folder, in order; none if it does not exist."""
-        return sorted(self._walk(folder, recursive=True), key=lambda file: file.path)
+    def files(self, folder: str = "", *, recursive: bool = True) -> list[StoredFile]:
+        """The files in the folder, or everything below it, in order; none if it does not exist."""
+        return sorted(self._walk(folder, recursive=recursive), key=lambda file: file.path)
 
     def folders(self, folder: str = "") -> list[str]:
         """The names of the folders directly inside."""

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import time
 from concurrent.futures import ThreadPoolExecutor
+from contextlib import suppress
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any, Literal
 
@@ -78,7 +79,9 @@ def write(plane: Plane, frame: DataFrame, request: Write, fence: Fence) -> Commi
         # The transaction may have been committed before the connection broke: only the sweeper can tell.
         raise
     except BaseException:
-        storage.remove_folder(folder)
+        # What went wrong is the news; what cannot be removed now is left to the sweeper.
+        with suppress(Failed):
+            storage.remove_folder(folder)
         raise
     failpoints.reach(failpoints.AFTER_COMMIT)
     if not committed.applied:

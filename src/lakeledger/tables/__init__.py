@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from datetime import datetime, timedelta
 
@@ -46,7 +46,7 @@ class Tables:
 
     _store: Store
     _worker: Worker
-    _warehouse: str
+    _warehouse: Callable[[], str]
 
     def get(self, name: str) -> Table:
         """The table as it is now. Raises NotFound."""
@@ -88,7 +88,7 @@ class Tables:
 
     def sweep(self, grace: timedelta = sweep.GRACE, *, delete: bool = False) -> sweep.Sweep:
         """Find, and with `delete` remove, what crashed writes left behind."""
-        return sweep.sweep(self._store, self._worker, self._warehouse, grace, delete=delete)
+        return sweep.sweep(self._store, self._worker, self._warehouse(), grace, delete=delete)
 
     def list(self) -> Sequence[Table]:
         """Every table, by name."""

@@ -92,5 +92,5 @@ def _is_dead(tx: Transaction, run_id: str, worker: Worker) -> bool:
     try:
         run = run_store.get(tx, run_id)
     except NotFound:
-        return True
+        return False  # A run that this ledger never started: another ledger's, or a person's folder.
     return not run.is_open or recovery.is_lost(tx, run, worker)

@@ -55,7 +55,7 @@ def discover(pattern: str, base: Path) -> list[StoredFile]:
     matches = re.compile(glob_regex(rest)).fullmatch
     found = [
         StoredFile(f"{root}/{file.path}", file.size, file.modified_at)
-        for file in Storage(root).files()
+        for file in Storage(root).files(recursive="/" in rest)
         if matches(file.path) and not file.is_bookkeeping
     ]
     if not found and not split_glob(absolute)[1]:
