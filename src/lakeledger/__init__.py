@@ -1,23 +1,27 @@
 """lakeledger: the operational memory of a Spark lakehouse.
 
-import lakeledger
-ledger = lakeledger.open("sqlite:///shop/ledger.db")
+    import lakeledger
+    ledger = lakeledger.open("sqlite:///shop/ledger.db")
 """
 
-from lakeledger.config import Settings, SparkSettings
-from lakeledger.errors import (
-    Conflict,
-    Failed,
-    Fenced,
-    Forbidden,
-    Invalid,
-    LakeledgerError,
-    NotFound,
-    NotInstalled,
-    Unavailable,
-)
-from lakeledger.ledger import Ledger, open
-from lakeledger.sync import Advance, FilesPosition, NumberPosition, Source, TimestampPosition
+from importlib import import_module
+from typing import TYPE_CHECKING, Any
+
+if TYPE_CHECKING:
+    from lakeledger.config import Settings, SparkSettings
+    from lakeledger.errors import (
+        Conflict,
+        Failed,
+        Fenced,
+        Forbidden,
+        Invalid,
+        LakeledgerError,
+        NotFound,
+        NotInstalled,
+        Unavailable,
+    )
+    from lakeledger.ledger import Ledger, open
+    from lakeledger.sync import Advance, FilesPosition, NumberPosition, Source, TimestampPosition
 
 __version__ = "0.1.0"
 
@@ -41,3 +45,18 @@ __all__ = [
     "Unavailable",
     "open",
 ]
+
+# Public names are found where they are first asked for, so that `lakeledger --help` does not load the whole house.
+_ROOMS = ("lakeledger.ledger", "lakeledger.errors", "lakeledger.config", "lakeledger.sync")
+
+
+def __getattr__(name: str) -> Any:
+    if name in __all__:
+        for room in _ROOMS:
+            if hasattr(module := import_module(room), name):
+                return getattr(module, name)
+    raise AttributeError(f"module 'lakeledger' has no attribute {name!r}")
+
+
+def __dir__() -> list[str]:
+    return sorted([*__all__, "__version__"])

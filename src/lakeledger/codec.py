@@ -6,7 +6,7 @@ import hashlib
 import json
 import unicodedata
 from dataclasses import asdict, is_dataclass
-from datetime import UTC, date, datetime
+from datetime import UTC, date, datetime, time
 from decimal import Decimal
 from enum import Enum
 from pathlib import PurePath
@@ -17,7 +17,7 @@ def to_text(at: datetime) -> str:
     """A timestamp as fixed-width UTC text, so that text order is time order."""
     if at.tzinfo is None:
         raise ValueError(f"naive timestamp {at!r}: attach a time zone")
-    return at.astimezone(UTC).strftime("%Y-%m-%dT%H:%M:%S.%fZ")
+    return at.astimezone(UTC).replace(tzinfo=None).isoformat(timespec="microseconds") + "Z"
 
 
 def to_time(text: str) -> datetime:
@@ -27,8 +27,8 @@ def to_time(text: str) -> datetime:
 
 
 def to_json(value: Any) -> str:
-    """Canonical JSON: sorted keys, no spaces, exact integers; equal values give equal text."""
-    return json.dumps(value, default=_plain, sort_keys=True, separators=(",", ":"), ensure_ascii=False)
+    """Canonical JSON: sorted keys, no spaces, exact integers; equal values give equal text. Raises ValueError for NaN and infinity."""
+    return json.dumps(value, default=_plain, sort_keys=True, separators=(",", ":"), ensure_ascii=False, allow_nan=False)
 
 
 def to_plain(value: Any) -> Any:
@@ -49,7 +49,7 @@ def fold(name: str) -> str:
 def _plain(value: Any) -> Any:
     if isinstance(value, datetime):
         return to_text(value) if value.tzinfo else value.isoformat()
-    if isinstance(value, date):
+    if isinstance(value, date | time):
         return value.isoformat()
     if isinstance(value, Enum):
         return value.value

@@ -7,10 +7,8 @@ from __future__ import annotations
 
 import os
 import re
-import tomllib
-from collections.abc import Mapping
-from dataclasses import dataclass, field, fields, replace
-from difflib import get_close_matches
+from collections.abc import Iterator, Mapping
+from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import Any
 
@@ -24,31 +22,36 @@ DEFAULT_WAREHOUSE = "warehouse"
 _TENANT = re.compile(r"^[a-z][a-z0-9_]{0,62}$")
 
 
+def _setting(help: str, default: Any) -> Any:
+    """A field with the sentence that the reference shows for it."""
+    return field(default_factory=default, metadata={"help": help}) if callable(default) else field(default=default, metadata={"help": help})
+
+
 @dataclass(frozen=True)
 class SparkSettings:
-    """How to reach Spark: a `master` (local[*], spark://…) or a Spark Connect `remote` (sc://…)."""
+    """How to reach Spark."""
 
-    master: str = "local[*]"
-    remote: str | None = None
-    app_name: str = "lakeledger"
-    conf: Mapping[str, str] = field(default_factory=dict)
+    master: str = _setting("where Spark runs: `local[*]`, `spark://host:7077`", "local[*]")
+    remote: str | None = _setting("a Spark Connect server, `sc://host:15002`; then `master` is not used", None)
+    app_name: str = _setting("the name Spark shows", "lakeledger")
+    conf: Mapping[str, str] = _setting("any Spark configuration, as a table of strings", dict)
 
 
 @dataclass(frozen=True)
 class Settings:
-    """Everything a ledger needs to open. Relative paths are relative to `base`."""
+    """Everything a ledger needs to open. Relative paths are relative to `base`, the folder of the settings file."""
 
-    url: str = DEFAULT_URL
-    warehouse: str | None = None
-    tenant: str = "default"
-    lease_seconds: float = 60.0
+    url: str = _setting("the ledger: `sqlite:///file.db` or `postgresql://user@host/database`", DEFAULT_URL)
+    warehouse: str | None = _setting("the folder or URL of the tables; by default `warehouse` beside a SQLite ledger", None)
+    tenant: str = _setting("whose ledger this is: lower-case letters, digits, underscores", "default")
+    lease_seconds: float = _setting("how long a run may be silent before it counts as lost", 60.0)
     spark: SparkSettings = field(default_factory=SparkSettings)
     base: Path = field(default_factory=Path.cwd)
 
     def __post_init__(self) -> None:
-        if not _TENANT.match(self.tenant):
+        if not _TENANT.fullmatch(self.tenant):
             raise Invalid(f"tenant {self.tenant!r} must match {_TENANT.pattern}: lower-case letters, digits, underscores")
-        if self.lease_seconds <= 0:
+        if not 0 < self.lease_seconds < float("inf"):
             raise Invalid(f"lease_seconds must be positive, not {self.lease_seconds}")
 
     @property
@@ -69,7 +72,7 @@ class Settings:
     def database_url(self) -> str:
         """The url with a relative SQLite path made absolute."""
         prefix, path = "sqlite:///", self.url.removeprefix("sqlite:///")
-        return f"{prefix}{(self.base / path).resolve()}" if self.url.startswith(prefix) and path else self.url
+        return f"{prefix}{(self.base / Path(path).expanduser()).resolve()}" if self.url.startswith(prefix) and path else self.url
 
 
 def load(file: Path | None = None, env: Mapping[str, str] | None = None, **overrides: str | None) -> Settings:
@@ -78,7 +81,7 @@ def load(file: Path | None = None, env: Mapping[str, str] | None = None, **overr
     found = file or find_file(Path.cwd())
     settings = read_file(found) if found else Settings()
     given = {name: overrides.get(name) or environment.get(f"LAKELEDGER_{name.upper()}") for name in ("url", "warehouse", "tenant")}
-    changed: dict[str, Any] = {name: value for name, value in given.items() if value}
+    changed: dict[str, Any] = {name: _from_here(name, value) for name, value in given.items() if value}
     if changed.get("url", settings.url) != settings.url:
         changed.setdefault("warehouse", None)  # The file's warehouse belongs to the file's ledger.
     if master := environment.get("LAKELEDGER_SPARK"):
@@ -94,22 +97,26 @@ def find_file(start: Path) -> Path | None:
 
 def read_file(path: Path) -> Settings:
     """Settings from one TOML file. Raises Invalid for an unknown key or a wrong type."""
+    import tomllib
+
     try:
         document = tomllib.loads(path.read_text(encoding="utf-8"))
     except OSError as error:
         raise Invalid(f"cannot read {path}: {error.strerror}") from error
     except (tomllib.TOMLDecodeError, UnicodeDecodeError) as error:
         raise Invalid(f"{path}: not valid TOML: {error}") from error
+    _check(path, document, {"url": str, "warehouse": str, "tenant": str, "lease_seconds": (int, float), "spark": dict})
     spark = document.pop("spark", {})
-    _check(path, document, {"url": str, "warehouse": str, "tenant": str, "lease_seconds": (int, float)})
     _check(path, spark, {"master": str, "remote": str, "app_name": str, "conf": dict}, prefix="spark.")
     if "conf" in spark:
-        spark["conf"] = {key: _conf_text(value) for key, value in spark["conf"].items()}
+        spark["conf"] = dict(_conf(spark["conf"]))
     return Settings(**document, spark=SparkSettings(**spark), base=path.parent.resolve())
 
 
 def suggest(word: str, known: list[str]) -> str:
     """`; did you mean 'x'?` when a known word is close, else nothing."""
+    from difflib import get_close_matches
+
     close = get_close_matches(word, known, n=1, cutoff=0.6)
     return f"; did you mean {close[0]!r}?" if close else ""
 
@@ -122,10 +129,19 @@ def _check(path: Path, document: Mapping[str, Any], allowed: Mapping[str, Any], 
             raise Invalid(f"{path}: setting {prefix + key!r} has the wrong type: {value!r}")
 
 
-def _conf_text(value: Any) -> str:
-    return str(value).lower() if isinstance(value, bool) else str(value)
+def _from_here(name: str, value: str) -> str:
+    """A relative path in a call or a variable is meant from where the caller is, not from where the file is."""
+    if name == "url" and value.startswith("sqlite:///"):
+        return f"sqlite:///{Path(value.removeprefix('sqlite:///')).expanduser().absolute()}"
+    if name == "warehouse" and "://" not in value:
+        return str(Path(value).expanduser().absolute())
+    return value
 
 
-def setting_names() -> list[str]:
-    """The names a settings file may hold, for documentation."""
-    return [item.name for item in fields(Settings) if item.name != "base"]
+def _conf(table: Mapping[str, Any], prefix: str = "") -> Iterator[tuple[str, str]]:
+    """Spark's options as text. TOML reads an unquoted `spark.ui.enabled` as tables in tables."""
+    for key, value in table.items():
+        if isinstance(value, dict):
+            yield from _conf(value, f"{prefix}{key}.")
+        else:
+            yield f"{prefix}{key}", str(value).lower() if isinstance(value, bool) else str(value)

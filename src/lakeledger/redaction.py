@@ -4,8 +4,13 @@ from __future__ import annotations
 
 import re
 
-_URL_PASSWORD = re.compile(r"(?P<head>\b[a-z][a-z0-9+.-]*://[^\s:/@]*):[^\s@/]+@", re.IGNORECASE)
-_NAMED_SECRET = re.compile(r"(?P<head>\b(?:password|passwd|pwd|secret|token|api_key)\s*=\s*)[^\s&;,'\"]+", re.IGNORECASE)
+# A password that should have been percent-encoded may hold anything but a space; what looks like a port is none.
+_URL_PASSWORD = re.compile(r"(?P<head>\b[a-z][a-z0-9+.-]*://[^\s:/@]*):(?!\d+(?:[/?#\s]|$))[^\s'\"<>]*@", re.IGNORECASE)
+_NAMED_SECRET = re.compile(
+    r"(?P<head>(?:password|passwd|pwd|secret|token|api_?key|access_?key)[\w.-]*(?:\s*=(?!=)\s*|['\"]\s*:\s*))"
+    r"(?:'[^']*'|\"[^\"]*\"|['\"]?[^\s&;,'\"]+)",
+    re.IGNORECASE,
+)
 
 
 def scrub(text: str) -> str:

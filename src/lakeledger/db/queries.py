@@ -52,18 +52,24 @@ def parse(source: str) -> Queries:
     matches = list(_NAME.finditer(source))
     ends = [match.start() for match in matches[1:]] + [len(source)]
     for match, end in zip(matches, ends, strict=True):
-        dialect, text = match["dialect"] or "", source[match.end() : end].strip()
-        texts = found.setdefault(match["name"], {})
-        if dialect in ("", "sqlite"):
-            texts[dialect] = text
-        if dialect in ("", "postgres") and "postgres" not in texts:
-            texts["postgres"] = to_pyformat(text)
-    return Queries({name: Query(name, texts) for name, texts in found.items()})
+        name, dialect = match["name"], match["dialect"] or ""
+        texts = found.setdefault(name, {})
+        if dialect not in ("", "sqlite", "postgres"):
+            raise ValueError(f"query {name}: there is no dialect {dialect!r}")
+        if dialect in texts:
+            raise ValueError(f"query {name} is there twice")
+        texts[dialect] = source[match.end() : end].strip()
+    return Queries({name: Query(name, _by_dialect(texts)) for name, texts in found.items()})
 
 
 def statement(text: str) -> Query:
     """An unnamed statement, for generated SQL."""
-    return Query("", {"": text, "postgres": to_pyformat(text)})
+    return Query("", _by_dialect({"": text}))
+
+
+def _by_dialect(texts: dict[str, str]) -> dict[str, str]:
+    postgres = texts.get("postgres", texts.get(""))
+    return texts if postgres is None else {**texts, "postgres": to_pyformat(postgres)}
 
 
 def to_pyformat(text: str) -> str:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Mapping
 from typing import TYPE_CHECKING, Any
 
@@ -46,13 +47,18 @@ def _column(chunks: list[parquet.ColumnChunkMetaData]) -> dict[str, Any]:
         known["nulls"] = sum(each.null_count for each in statistics)
     with_values = [each for each in statistics if each is None or each.num_values]
     if with_values and all(each is not None and each.has_min_max for each in with_values):
-        known |= bound("min", min(each.min for each in with_values)) | bound("max", max(each.max for each in with_values))
+        try:
+            known |= bound("min", min(each.min for each in with_values)) | bound("max", max(each.max for each in with_values))
+        except (OverflowError, ValueError):
+            return known  # Spark's time goes beyond the year 9999, Python's does not.
     return known
 
 
 def bound(side: str, value: Any) -> dict[str, Any]:
-    """A bound as it is stored. Long text is cut, which is still a lower bound but no upper one; bytes are left out."""
-    if value is None or isinstance(value, bytes):
+    """A bound as it is stored. Long text is cut, which is still a lower bound but no upper one; what JSON cannot hold is left out."""
+    if value is None or isinstance(value, bytes) or (isinstance(value, float) and not math.isfinite(value)):
+        return {}
+    if isinstance(value, str) and "\0" in value:
         return {}
     if isinstance(value, str) and len(value) > TEXT_LIMIT:
         return {side: value[:TEXT_LIMIT]} if side == "min" else {}

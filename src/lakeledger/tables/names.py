@@ -10,7 +10,7 @@ from lakeledger.errors import Invalid
 
 DEFAULT_SCHEMA = "main"
 
-_PART = re.compile(r"^[A-Za-z_][A-Za-z0-9_]{0,127}$")
+_PART = re.compile(r"[A-Za-z_][A-Za-z0-9_]{0,127}")
 
 
 @dataclass(frozen=True)
@@ -39,6 +39,6 @@ def parse_name(name: str | TableName) -> TableName:
         return name
     schema, dot, table = name.rpartition(".")
     parts = TableName(schema if dot else DEFAULT_SCHEMA, table)
-    if not _PART.match(parts.schema) or not _PART.match(parts.table):
+    if not _PART.fullmatch(parts.schema) or not _PART.fullmatch(parts.table):
         raise Invalid(f"table name {name!r} is not allowed: write table or schema.table, with letters, digits and underscores")
     return parts
