@@ -181,12 +181,17 @@ class Ledger:
         return [self.run_module(item, base, trigger, progress) for item in chosen]
 
     def run_module(
-        self, module: Module, base: Path, trigger: str = "manual", progress: Callable[[StepResult], None] = lambda _: None
+        self,
+        module: Module,
+        base: Path,
+        trigger: str = "manual",
+        progress: Callable[[StepResult], None] = lambda _: None,
+        parameters: dict[str, Any] | None = None,
     ) -> ModuleResult:
-        """Run one module. Raises Conflict that names the holder if it is already running."""
+        """Run one module. `parameters` are kept with the run. Raises Conflict that names the holder if it is already running."""
         from lakeledger.pipelines.runner import run_module
 
-        with self.run(module.module_name, trigger, config_hash=module.config_hash, exclusive=True) as run:
+        with self.run(module.module_name, trigger, parameters=parameters, config_hash=module.config_hash, exclusive=True) as run:
             return run_module(self._plane(), run, module, base, progress)
 
     def _write(self, frame: DataFrame, request: Write, run: ActiveRun | ActiveStep | None) -> Committed:

@@ -12,8 +12,8 @@ from lakeledger.db import Database, Transaction, derived
 from lakeledger.db.queries import statement
 from lakeledger.errors import Failed
 
-# Migrations are about the database, not about a tenant's rows.
-SYSTEM_TENANT = "lakeledger"
+# Migrations are about the database, not about a tenant's rows; unbound, they reach everybody's (see derived.py).
+SYSTEM_TENANT = ""
 
 _FILE = re.compile(r"^(?P<version>\d{4})_(?P<name>\w+?)(?:\.(?P<dialect>sqlite|postgres))?\.sql$")
 _CREATE = statement(

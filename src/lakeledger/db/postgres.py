@@ -36,7 +36,7 @@ class PostgresDatabase:
     dialect = "postgres"
 
     def __init__(self, url: str) -> None:
-        self.url = scrub(url)
+        self.url = scrub("%20".join(url.split()))
         self._target = url
         self._pool = Pool(self._connect)
         with self._translated(), self._pool.connection():
@@ -45,7 +45,8 @@ class PostgresDatabase:
     @contextmanager
     def transaction(self, tenant_id: str, *, write: bool) -> Iterator[Transaction]:
         with self._translated(), self._pool.connection() as connection:
-            connection.execute("begin" if write else "begin isolation level repeatable read read only")
+            # What a writer reads after it waited for the lock must be what the writer before it left, whatever the server's default is.
+            connection.execute(f"begin isolation level {'read committed read write' if write else 'repeatable read read only'}".encode())
             try:
                 row = connection.execute(_BEGIN_WRITE if write else _BEGIN_READ, {"tenant_id": tenant_id}).fetchone()
                 now = cast("dict[str, Any]", row)["now"]
@@ -74,8 +75,14 @@ class PostgresDatabase:
 
     def _session_options(self) -> str:
         """UTC for every session, on top of the options the url may carry."""
-        given = psycopg.conninfo.conninfo_to_dict(self._target).get("options")
-        return f"{given or ''} -c TimeZone=UTC".strip()
+        try:
+            given = psycopg.conninfo.conninfo_to_dict(self._target)
+        except psycopg.ProgrammingError:
+            given = {"host": "@"}
+        if "@" in str(given.get("host")):
+            # psycopg would quote what it cannot read, which may be a piece of the password.
+            raise Invalid(f"cannot read the url {self.url}: percent-encode what is special in the user name and the password") from None
+        return f"{given.get('options') or ''} -c TimeZone=UTC".strip()
 
     @contextmanager
     def _translated(self) -> Iterator[None]:
@@ -93,8 +100,8 @@ class PostgresDatabase:
                 return Conflict(f"another transaction got in the way: {text}; try again", retryable=True)
             case psycopg.errors.InsufficientPrivilege():
                 return Forbidden(f"{self.url}: {text}; ask for the right or open another database")
-            case psycopg.ProgrammingError() if error.sqlstate is None:
-                return Invalid(f"cannot read the url {self.url}: {text}")
+            case psycopg.errors.InvalidSchemaName():
+                return Invalid(f"{self.url}: {text}; create the schema that search_path names, or ask for the right to use it")
             case psycopg.OperationalError():
                 return Unavailable(f"PostgreSQL at {self.url} cannot be reached: {text}; check that it runs and that the url is right")
             case _:

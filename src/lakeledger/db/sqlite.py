@@ -38,6 +38,7 @@ class SqliteDatabase:
     def transaction(self, tenant_id: str, *, write: bool) -> Iterator[Transaction]:
         # Threads of one process queue on a lock, which is fair; SQLite's own busy wait is only for other processes.
         with self._translated(), self._writer if write else nullcontext(), self._pool.connection() as connection:
+            connection.execute(f"pragma query_only = {'off' if write else 'on'}")
             connection.execute("begin immediate" if write else "begin")
             try:
                 yield Transaction(tenant_id, clock.now(), self.dialect, _Bound(connection))
@@ -54,11 +55,13 @@ class SqliteDatabase:
         self._pool.close()
 
     def _prepare(self) -> None:
-        with self._translated():
+        try:
             self.path.parent.mkdir(parents=True, exist_ok=True)
-            with self._pool.connection() as connection:
-                connection.execute("pragma journal_mode = wal")
-                connection.execute("select count(*) from sqlite_master")
+        except OSError as error:
+            raise Invalid(f"cannot create the ledger at {self.path}: {error.strerror}; choose a writable folder with --url") from error
+        with self._translated(), self._pool.connection() as connection:
+            connection.execute("pragma journal_mode = wal")
+            connection.execute("select count(*) from sqlite_master")
 
     def _connect(self) -> sqlite3.Connection:
         for declared, convert in _CONVERTERS.items():
@@ -85,8 +88,6 @@ class SqliteDatabase:
                     f"{self.path} is not a usable SQLite database ({error}): restore it from a backup or open another file"
                 ) from error
             raise Failed(f"SQLite failed on {self.path}: {error}") from error
-        except OSError as error:
-            raise Invalid(f"cannot create the ledger at {self.path}: {error.strerror}; choose a writable folder with --url") from error
 
     def _operational(self, error: sqlite3.OperationalError) -> Exception:
         text = str(error)
@@ -131,6 +132,8 @@ def _encode(value: Any) -> Any:
         return codec.to_text(value)
     if isinstance(value, dict | list):
         return codec.to_json(value)
+    if isinstance(value, int) and not -(2**63) <= value < 2**63:
+        raise Invalid(f"the number {value} is too big for the ledger: it keeps 64 bits")
     return value
 
 

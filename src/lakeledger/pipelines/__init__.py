@@ -7,7 +7,6 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
 from lakeledger.db import Store
-from lakeledger.tables import TableName
 from lakeledger.tables.checksums import Checksums
 
 if TYPE_CHECKING:
@@ -22,7 +21,3 @@ class Plane:
     warehouse: str
     checksums: Checksums
     spark: Callable[[], SparkSession]
-
-    def location(self, table: TableName) -> str:
-        """Where a new table's files go."""
-        return f"{self.warehouse}/{table.folder}"

@@ -2,10 +2,11 @@
 
 from __future__ import annotations
 
+from collections import Counter
 from pathlib import Path
 from typing import Annotated, Any, Literal
 
-from pydantic import BaseModel, ConfigDict, Field, StringConstraints, ValidationError, model_validator
+from pydantic import BaseModel, BeforeValidator, ConfigDict, Field, StringConstraints, ValidationError, model_validator
 from pydantic_core import ErrorDetails, PydanticCustomError
 
 from lakeledger import codec
@@ -13,6 +14,15 @@ from lakeledger.config import suggest
 from lakeledger.errors import Invalid
 from lakeledger.tables import TableName, parse_name
 
+
+def _as_text(value: Any) -> Any:
+    """What YAML reads as a number or a truth value where text is meant: `header: true`."""
+    if isinstance(value, bool):
+        return str(value).lower()
+    return str(value) if isinstance(value, int | float) else value
+
+
+Text = Annotated[str, BeforeValidator(_as_text)]
 Name = Annotated[str, StringConstraints(strip_whitespace=True, min_length=1, max_length=200)]
 
 
@@ -49,7 +59,7 @@ class FilesConfig(_Part):
     path: Name
     format: Literal["csv", "json", "parquet"] = "csv"
     schema_text: str | None = Field(None, alias="schema")
-    options: dict[str, str] = Field(default_factory=dict)
+    options: dict[str, Text] = Field(default_factory=dict)
     changed_files: Literal["refuse", "load", "ignore"] = "refuse"
 
 
@@ -148,17 +158,32 @@ class Module(_Part):
 
     @model_validator(mode="after")
     def _names_are_unique(self) -> Module:
-        ids = [source.source_id for source in self.sources]
-        if doubled := sorted({name for name in ids if ids.count(name) > 1}):
-            raise PydanticCustomError("doubled", "source_id {name} is used more than once in the module", {"name": ", ".join(doubled)})
+        _refuse_doubled([source.source_id for source in self.sources], "source_id", "in the module")
+        return self
+
+    @model_validator(mode="after")
+    def _nothing_is_overwritten_unseen(self) -> Module:
+        targets = Counter(source.target_config.name.key for source in self.sources if source.is_active)
+        for source in self.sources:
+            name = source.target_config.name
+            if source.is_active and source.write_mode == "overwrite" and targets[name.key] > 1:
+                told = {"source": source.source_id, "table": str(name)}
+                raise PydanticCustomError(
+                    "unsafe", "{source} would overwrite what another source writes to {table}: give it its own table", told
+                )
         return self
 
 
 class Document(_Part):
     """One YAML file."""
 
-    metadata_version: str = "1.0"
+    metadata_version: Text = "1.0"
     modules: list[Module] = Field(min_length=1)
+
+    @model_validator(mode="after")
+    def _names_are_unique(self) -> Document:
+        _refuse_doubled([module.module_name for module in self.modules], "module_name", "in the document")
+        return self
 
 
 def load(path: Path) -> Document:
@@ -178,7 +203,7 @@ def parse(text: str, name: str) -> Document:
     if not isinstance(tree, dict):
         raise Invalid(f"{name}:1: the document must be a mapping with `modules:`")
     try:
-        return Document.model_validate(tree)
+        return Document.model_validate(_plain(tree))
     except ValidationError as error:
         problems = sorted({(_line(tree, item["loc"]), _explain(item)) for item in error.errors()})
         raise Invalid("\n".join(f"{name}:{line}: {text}" for line, text in problems)) from error
@@ -195,6 +220,27 @@ def _parse_yaml(text: str, name: str) -> Any:
         raise Invalid(f"{name}:{line}: not valid YAML: {error.problem}") from error
     except YAMLError as error:
         raise Invalid(f"{name}:1: not valid YAML: {error}") from error
+
+
+def _plain(node: Any) -> Any:
+    """The tree without what ruamel adds to remember lines and spelling: Spark and JSON want Python's own types."""
+    match node:
+        case dict():
+            return {_plain(key): _plain(value) for key, value in node.items()}
+        case list():
+            return [_plain(value) for value in node]
+        case bool() | None:
+            return node
+        case str() | int() | float():
+            return next(kind(node) for kind in (str, int, float) if isinstance(node, kind))
+        case _:
+            return node
+
+
+def _refuse_doubled(names: list[str], key: str, where: str) -> None:
+    if doubled := [name for name, count in Counter(names).items() if count > 1]:
+        told = {"key": key, "name": ", ".join(doubled), "where": where}
+        raise PydanticCustomError("doubled", "{key} {name} is used more than once {where}", told)
 
 
 def _explain(item: ErrorDetails) -> str:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any, Literal, cast
@@ -17,6 +18,8 @@ from lakeledger.sync import Advance, Marker, Source, SourceFile, positions
 from lakeledger.tables import Committed, Table, store
 
 Operation = Literal["append", "overwrite"]
+
+EXPLAIN_LIMIT = 1_000
 
 
 @dataclass(frozen=True)
@@ -46,66 +49,83 @@ def load(plane: Plane, module: str, source: FilesSource | SqlSource, base: Path,
 
 
 def explain(error: Exception) -> str:
-    """What Spark says, in one line: the innermost reason, without the call sites of the JVM."""
-    seen: list[str] = []
-    for line in str(error).splitlines():
-        text = line.strip().removeprefix("Caused by:").strip()
-        if text and not text.startswith(("at ", "...", "==", "JVM stacktrace", "Suppressed:")):
-            seen.append(text)
-    first = seen[0] if seen else type(error).__name__
-    cause = next((text for text in seen[1:] if text.startswith("[")), None) or getattr(error, "__cause__", None)
-    return f"{first} ({cause})" if cause and str(cause) not in first else first
+    """What Spark says, in one line: what failed and each deeper reason, without the call sites of the JVM."""
+    text = str(error)
+    if "Traceback (most recent call last)" in text:  # a Python function: its own last words say it all
+        return f"a Python function failed: {text.strip().splitlines()[-1]}"
+    outer, *causes = text.split("\nCaused by: ")
+    found = [_first_line(outer), *(_whole(cause) for cause in causes)]
+    reasons = [reason for reason in dict.fromkeys(found) if reason]
+    return " ← ".join(reasons)[:EXPLAIN_LIMIT] or type(error).__name__
+
+
+def _first_line(text: str) -> str:
+    """The message above the JVM's stack trace, and below what py4j says of itself."""
+    return next(filter(None, (_clean(line) for line in text.splitlines())), "")
+
+
+def _whole(text: str) -> str:
+    """A deeper reason: all its lines up to the call sites."""
+    return _clean(" ".join(re.split(r"\n(?:\s+at |\s+\.\.\.|Parse Mode)", text, maxsplit=1)[0].split()))
+
+
+def _clean(line: str) -> str:
+    line = re.sub(r"^(?:An error occurred while calling \S+|: |\([\w.$]+\) )", "", line.strip())
+    return re.sub(r"^[\w.$]+(?:Exception|Error): ", "", re.sub(r"\s*SQLSTATE: \w+.*$", "", line)).strip()
 
 
 def _load_files(plane: Plane, module: str, source: FilesSource, base: Path, fence: Fence) -> Loaded:
     config, target = source.source_config, source.target_config.name
     origin = Source(module, source.source_id)
     spec = files.Files(config.path, config.format, config.schema_text, config.options, config.changed_files)
-    found = files.discover(config.path, base)
+    found = files.as_declared(files.discover(config.path, base), config.path, base)
     with plane.store.read() as tx:
         marker = positions.find(tx, origin)
         known = positions.files(tx, marker) if marker else []
         table = store.find(tx, target)
         metadata = store.metadata(tx, table) if table else None
-        if table and marker is None:
-            _refuse_lost_position(store.history(tx, table), origin, table)
-    if not found and not known:
+        full = source.transformation_config.load_type == "full"
+        if table and marker is None and not full:
+            _refuse_lost_position(store.history(tx, table, limit=table.current_version), origin, table)
+    if not found and (full or not known):
         raise Invalid(f"no file matches {config.path}: check the source's path")
-    if source.transformation_config.load_type == "full":
-        reading: files.Reading | None = files.plan_full(found, known)
+    if full:
+        reading: files.Reading | None = files.plan_full(found, known, base)
     else:
-        reading = files.plan_incremental(found, known, spec.changed_files)
-    if reading is None or (table and _is_current(plane, table, _batch_id(origin, source, reading.files))):
+        reading = files.plan_incremental(found, known, spec.changed_files, base)
+    # The same content may come again after another: what tells two appends of it apart is where the source stood.
+    batch_id = _batch_id(origin, source, reading.files, None if full or marker is None else marker.version) if reading else ""
+    if reading is None or (table and _is_current(plane, table, batch_id)):
         return Loaded(0, None, {"files": 0})
     request = Write(
         table=target,
         operation=cast("Operation", source.write_mode),
         format=source.target_config.format,
         partition_by=source.target_config.partition_by,
-        batch_id=_batch_id(origin, source, reading.files),
+        batch_id=batch_id,
         position=Advance(origin, reading.position, expected_version=marker.version if marker else 0),
         source_files=reading.files,
         summary={"source": origin.name, "source_files": len(reading.files)},
     )
     use_table_schema = metadata.schema if metadata and source.write_mode == "append" else None
-    frame = files.read(plane.spark(), spec, reading.files, use_table_schema)
+    frame = files.read(plane.spark(), spec, reading.files, use_table_schema, base)
     committed = write(plane, frame, request, fence)
     return _loaded(committed, {"files": len(reading.files), "position": _moved(marker, request)})
 
 
 def _run_sql(plane: Plane, source: SqlSource, base: Path, fence: Fence) -> Loaded:
     task = source.transformation_config.sql_task
-    query = sql_task.prepare(plane.store, task.sql_query or _read_sql(base, task.sql_file_path or ""), task.parameters)
+    query = sql_task.prepare(plane, task.sql_query or _read_sql(base, task.sql_file_path or ""), task.parameters)
     with plane.store.read() as tx:
         table = store.find(tx, source.target_config.name)
-    if table and _is_current(plane, table, query.batch_id):
+    if table and query.is_pinned and _is_current(plane, table, query.batch_id):
         return Loaded(0, None, {"inputs": query.inputs})
     request = Write(
         table=source.target_config.name,
         operation=cast("Operation", source.write_mode),
         format=source.target_config.format,
         partition_by=source.target_config.partition_by,
-        batch_id=query.batch_id,
+        batch_id=query.batch_id if query.is_pinned else None,
         summary={"inputs": query.inputs},
     )
     with sql_task.run(plane.spark(), query, (fence.step_id or fence.run_id)[-12:]) as frame:
@@ -129,9 +149,9 @@ def _refuse_lost_position(history: list[Any], origin: Source, table: Table) -> N
         )
 
 
-def _batch_id(origin: Source, source: FilesSource, read: list[SourceFile]) -> str:
+def _batch_id(origin: Source, source: FilesSource, read: list[SourceFile], after: int | None) -> str:
     shape = source.source_config.model_dump(mode="json", exclude={"changed_files"})
-    return codec.digest(["files", origin.name, source.write_mode, shape, sorted(file.identity for file in read)])
+    return codec.digest(["files", origin.name, source.write_mode, shape, sorted(file.identity for file in read), after])
 
 
 def _read_sql(base: Path, path: str) -> str:

@@ -2,8 +2,10 @@
 
 from __future__ import annotations
 
+import re
 from typing import TYPE_CHECKING
 
+from lakeledger.errors import Failed
 from lakeledger.lake import open_format
 from lakeledger.pipelines.write import JSON_OPTIONS
 from lakeledger.tables import View
@@ -13,7 +15,8 @@ if TYPE_CHECKING:
 
 
 def read(spark: SparkSession, view: View) -> DataFrame:
-    """The rows of a table at the view's version."""
+    """The rows of a table at the view's version. Raises Failed if one of its files is gone."""
+    from pyspark.errors import AnalysisException
     from pyspark.sql.types import StructType
 
     schema = StructType.fromJson(view.schema)
@@ -23,4 +26,16 @@ def read(spark: SparkSession, view: View) -> DataFrame:
     reader = spark.read.format(format_.spark_name).schema(schema)
     if format_.spark_name == "json":
         reader = reader.options(mode="FAILFAST", **JSON_OPTIONS)
-    return reader.load(view.paths)
+    try:
+        return reader.load([literal(path) for path in view.paths])
+    except AnalysisException as error:
+        if error.getCondition() != "PATH_NOT_FOUND":
+            raise
+        gone = str(error).partition("\n")[0].partition(": ")[2].partition(" SQLSTATE")[0].rstrip(".")
+        name = view.table.name
+        raise Failed(f"{name} has lost a file of version {view.version}: {gone}; `lakeledger tables verify {name}` names all") from error
+
+
+def literal(path: str) -> str:
+    """A path that Spark takes as it is: it reads `[`, `{`, `*` and `?` as wildcards."""
+    return re.sub(r"([\\*?\[\]{}])", r"\\\1", path)

@@ -37,6 +37,8 @@ _LOCAL_CONF = {
     "spark.driver.bindAddress": "127.0.0.1",
 }
 
+JAVA_OPTIONS = "spark.driver.defaultJavaOptions"
+
 # A log configuration of our own, because spark.log.level comes too late for the start-up messages and prints one itself.
 # The gateway's logger must have the root's level: Spark announces any difference on stderr.
 _LOG4J = """\
@@ -169,7 +171,8 @@ def _own_conf(master: str, settings: SparkSettings) -> dict[str, str]:
     if not _has_log_settings():
         (scratch / "log4j2.properties").write_text(_LOG4J, encoding="utf-8")
         # The default options stand before the user's extra ones, which so can name another log configuration.
-        conf["spark.driver.defaultJavaOptions"] = f"-Dlog4j2.configurationFile={(scratch / 'log4j2.properties').as_uri()}"
+        quiet = f"-Dlog4j2.configurationFile={(scratch / 'log4j2.properties').as_uri()}"
+        return {**conf, **settings.conf, JAVA_OPTIONS: f"{quiet} {settings.conf.get(JAVA_OPTIONS, '')}".strip()}
     return {**conf, **settings.conf}
 
 

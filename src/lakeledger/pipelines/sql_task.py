@@ -8,8 +8,8 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
 from lakeledger import codec
-from lakeledger.db import Store
 from lakeledger.errors import Invalid, NotFound
+from lakeledger.pipelines import Plane
 from lakeledger.pipelines.read import read
 from lakeledger.tables import TableName, View, parse_name, store
 
@@ -20,22 +20,31 @@ if TYPE_CHECKING:
 
 @dataclass(frozen=True)
 class Reference:
-    """A place in the query's text that names a table."""
+    """A place in the query's text that names a table: to read it, or in front of one of its columns."""
 
     table: str
     start: int
     end: int
-    aliased: bool
+    aliased: bool = False
+    is_qualifier: bool = False
+
+    def replacement(self, view: str) -> str:
+        """What stands there instead: the view under the table's own name, or that name."""
+        name = f"`{self.table.rpartition('.')[2]}`"
+        if self.is_qualifier:
+            return name
+        return view if self.aliased else f"{view} AS {name}"
 
 
 @dataclass(frozen=True)
 class Query:
-    """A checked query and the ledger tables it reads, each at one version."""
+    """A checked query and the ledger tables it reads, each at one version; not `is_pinned` if it reads anything else too."""
 
     text: str
     parameters: dict[str, Any]
     references: list[Reference]
     views: dict[str, View]
+    is_pinned: bool = True
 
     @property
     def inputs(self) -> dict[str, int]:
@@ -49,15 +58,17 @@ class Query:
         return codec.digest(["sql", self.text, self.parameters, tables])
 
 
-def prepare(handle: Store, text: str, parameters: dict[str, Any]) -> Query:
+def prepare(plane: Plane, text: str, parameters: dict[str, Any]) -> Query:
     """Check a query and pin the tables it reads. Raises Invalid if it is not one SELECT."""
     references = find_references(text)
-    with handle.read() as tx:
+    with plane.store.read() as tx:
         views: dict[str, View] = {}
-        for name in {reference.table for reference in references}:
+        for name in {reference.table for reference in references if not reference.is_qualifier}:
             if (table := _ledger_name(name)) and store.find(tx, table):
-                views[name] = store.view(tx, table)
-    return Query(text, parameters, [item for item in references if item.table in views], views)
+                views[name] = store.view(tx, table).placed(plane.warehouse)
+    known = [item for item in references if item.table in views]
+    unknown = [item for item in references if item.table not in views and not item.is_qualifier]
+    return Query(text, parameters, known, views, is_pinned=not unknown)
 
 
 @contextmanager
@@ -76,8 +87,7 @@ def run(spark: SparkSession, query: Query, token: str) -> Iterator[DataFrame]:
 def rewrite(text: str, references: list[Reference], names: dict[str, str]) -> str:
     """The query with each table's name replaced, and everything else left as it was written."""
     for reference in sorted(references, key=lambda item: item.start, reverse=True):
-        alias = "" if reference.aliased else f" AS `{reference.table.rpartition('.')[2]}`"
-        text = f"{text[: reference.start]}{names[reference.table]}{alias}{text[reference.end :]}"
+        text = f"{text[: reference.start]}{reference.replacement(names[reference.table])}{text[reference.end :]}"
     return text
 
 
@@ -86,16 +96,37 @@ def find_references(text: str) -> list[Reference]:
     from sqlglot import exp
 
     tree = _parse(text)
-    defined = {codec.fold(cte.alias) for cte in tree.find_all(exp.CTE)}
     found = []
     for table in tree.find_all(exp.Table):
         parts = [part for part in table.parts if isinstance(part, exp.Identifier)]
-        if not parts or (len(parts) == 1 and codec.fold(parts[0].name) in defined):
-            continue
-        places = [(part.meta["start"], part.meta["end"] + 1) for part in parts]
-        name = ".".join(part.name for part in parts)
-        found.append(Reference(name, min(start for start, _ in places), max(end for _, end in places), bool(table.alias)))
-    return found
+        if parts and not (len(parts) == 1 and codec.fold(parts[0].name) in _common_names(table)):
+            found.append(_reference(parts, aliased=bool(table.alias)))
+    qualifiers = ([part for part in column.parts[:-1] if isinstance(part, exp.Identifier)] for column in tree.find_all(exp.Column))
+    return found + [_reference(parts, is_qualifier=True) for parts in qualifiers if len(parts) > 1]
+
+
+def _reference(parts: list[exp.Identifier], *, aliased: bool = False, is_qualifier: bool = False) -> Reference:
+    start = min(part.meta["start"] for part in parts)
+    end = max(part.meta["end"] for part in parts) + 1
+    return Reference(".".join(part.name for part in parts), start, end, aliased, is_qualifier)
+
+
+def _common_names(table: exp.Expr) -> set[str]:
+    """The common table expressions that are in sight where a table is named: one sees those before it, not itself."""
+    from sqlglot import exp
+
+    seen: set[str] = set()
+    node: exp.Expr | None = table.parent
+    below: exp.Expr = table
+    while node is not None:
+        if isinstance(node, exp.With):
+            visible = node.expressions if node.args.get("recursive") else node.expressions[: node.expressions.index(below)]
+            seen |= {codec.fold(cte.alias) for cte in visible}
+        elif isinstance(node, exp.Query) and not isinstance(below, exp.With):
+            seen |= {codec.fold(cte.alias) for cte in node.ctes}
+        below = node
+        node = node.parent
+    return seen
 
 
 def _parse(text: str) -> exp.Expr:

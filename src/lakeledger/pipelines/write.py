@@ -3,13 +3,15 @@
 from __future__ import annotations
 
 import time
+from collections.abc import Iterator
 from concurrent.futures import ThreadPoolExecutor
 from contextlib import suppress
 from dataclasses import dataclass, field
+from datetime import UTC, date, datetime, timedelta
 from typing import TYPE_CHECKING, Any, Literal
 
-from lakeledger import clock, failpoints
-from lakeledger.errors import Failed, Invalid, Unavailable
+from lakeledger import clock, codec, failpoints
+from lakeledger.errors import Failed, Invalid
 from lakeledger.lake import FileFormat, Storage, StoredFile, open_format
 from lakeledger.lake.parquet import bound
 from lakeledger.pipelines import Plane
@@ -68,22 +70,24 @@ def write(plane: Plane, frame: DataFrame, request: Write, fence: Fence) -> Commi
         return done
     frame, schema = fit(frame, request, target)
     folder = f"{DATA}/{fence.run_id}/{clock.new_id()[-12:]}"
-    storage = Storage(target.location)
+    storage = Storage(f"{plane.warehouse}/{target.location}")
     storage.make(folder.rpartition("/")[0])
+    committing = False
     try:
         files = _write_files(frame, schema, target, storage, folder)
         change = _change(request, target, fence, schema, files, started)
         with plane.store.write() as tx:
             committed = commit(tx, change)
-    except Unavailable:
-        # The transaction may have been committed before the connection broke: only the sweeper can tell.
-        raise
+            committing = True
     except BaseException:
-        # What went wrong is the news; what cannot be removed now is left to the sweeper.
-        with suppress(Failed):
-            storage.remove_folder(folder)
+        # Once the database was told to commit it may have done so, whatever we hear of it (a broken connection, Ctrl-C):
+        # then only the sweeper can tell. It also takes what cannot be removed now.
+        if not committing:
+            with suppress(Failed):
+                storage.remove_folder(folder)
         raise
     failpoints.reach(failpoints.AFTER_COMMIT)
+    committed = committed.placed(plane.warehouse)
     if not committed.applied:
         storage.remove_folder(folder)
         return committed
@@ -93,12 +97,14 @@ def write(plane: Plane, frame: DataFrame, request: Write, fence: Fence) -> Commi
 
 def fit(frame: DataFrame, request: Write, target: Target) -> tuple[DataFrame, Schema]:
     """The frame with its columns as the table has them, and its schema. Raises Invalid before anything is written."""
-    folded = [name.casefold() for name in frame.columns]
+    folded = [codec.fold(name) for name in frame.columns]
     if doubled := sorted({name for name in folded if folded.count(name) > 1}):
         raise Invalid(f"the data for {request.table} has columns that differ only in case: {', '.join(doubled)}")
     if not folded:
         raise Invalid(f"the data for {request.table} has no columns")
     schema = normalise(frame.schema.jsonValue())
+    if target.layout.format == "jsonl" and not all(str(key).startswith("string") for key in _map_keys(schema)):
+        raise Invalid(f"the data for {request.table} has a map whose keys are no text, which jsonl cannot give back: write it as parquet")
     if target.metadata is None or _replaces_all(request):
         return frame, schema
     schema = reconcile(str(request.table), target.metadata.schema, schema, evolve=request.evolve)
@@ -106,28 +112,38 @@ def fit(frame: DataFrame, request: Write, target: Target) -> tuple[DataFrame, Sc
     if wanted == frame.columns:
         return frame, schema
     given = dict(zip(folded, frame.columns, strict=True))
-    return frame.select(*(_column(given[name.casefold()], name) for name in wanted)), schema
+    return frame.select(*(_column(given[codec.fold(name)], name) for name in wanted)), schema
 
 
 def _plan(plane: Plane, request: Write, fence: Fence) -> tuple[Target, Committed | None]:
     with plane.store.read() as tx:
         table = store.find(tx, request.table)
         known = store.metadata(tx, table) if table else None
-        target = Target(table, known, table.location if table else plane.location(request.table), _layout(request, known))
+        target = Target(table, known, table.location if table else request.table.folder, _layout(request, known))
         if request.by_partition and not target.layout.partition_by:
             raise Invalid(f"{request.table} is not partitioned: overwrite the whole table, or name the columns to partition by")
         done = find_applied(tx, table, _change(request, target, fence, {}, [], 0)) if table else None
-    return target, Committed(table, done, applied=False) if table and done else None
+    return target, Committed(table.placed(plane.warehouse), done, applied=False) if table and done else None
 
 
 def _layout(request: Write, known: TableMetadata | None) -> Layout:
     current = store.layout_of(known) if known else Layout()
-    layout = Layout(request.format or current.format, current.partition_by if request.partition_by is None else request.partition_by)
+    layout = Layout(request.format or current.format, _partition_by(request, current))
     open_format(layout.format)
     if known and layout != current and not _replaces_all(request):
         have = f"{current.format}, partitioned by {', '.join(current.partition_by) or 'nothing'}"
         raise Invalid(f"{request.table} is {have}: write it that way, or overwrite the whole table to change it")
     return layout
+
+
+def _partition_by(request: Write, current: Layout) -> tuple[str, ...]:
+    """The columns asked for, spelled as the table has them. Raises Invalid if one is there twice."""
+    if request.partition_by is None:
+        return current.partition_by
+    wanted = [codec.fold(name) for name in request.partition_by]
+    if len(set(wanted)) < len(wanted):
+        raise Invalid(f"cannot partition {request.table} by {', '.join(request.partition_by)}: a column is there twice")
+    return current.partition_by if wanted == [codec.fold(name) for name in current.partition_by] else request.partition_by
 
 
 def _write_files(frame: DataFrame, schema: Schema, target: Target, storage: Storage, folder: str) -> list[NewFile]:
@@ -151,15 +167,50 @@ def _aggregates(schema: Schema, format_: FileFormat) -> list[Column]:
 
     wanted = [F.count(F.lit(1)).alias("rows")]
     if format_.needs_observed_bounds:
-        for index, item in _ordered_columns(schema):
-            column = F.col(quote(item))
-            wanted += [F.min(column).alias(f"min_{index}"), F.max(column).alias(f"max_{index}")]
+        for index, name, type_ in _ordered_columns(schema):
+            column = F.col(quote(name))
+            wanted += [_observable(F.min(column), type_).alias(f"min_{index}"), _observable(F.max(column), type_).alias(f"max_{index}")]
     return wanted
 
 
-def _ordered_columns(schema: Schema) -> list[tuple[int, str]]:
+def _observable(value: Column, type_: str) -> Column:
+    """A bound as it can be fetched: Python's times are those of its own time zone, and end where Spark's go on."""
+    from pyspark.sql import functions as F
+
+    if type_ == "timestamp":
+        return F.unix_micros(value)
+    return value.cast("string") if type_ in ("date", "timestamp_ntz") else value
+
+
+def _observed(value: Any, type_: str) -> Any:
+    """The bound that was fetched; None where Python has no value for it."""
+    try:
+        match type_:
+            case _ if value is None:
+                return None
+            case "timestamp":
+                return datetime(1970, 1, 1, tzinfo=UTC) + timedelta(microseconds=value)
+            case "timestamp_ntz":
+                return datetime.fromisoformat(value)
+            case "date":
+                return date.fromisoformat(value)
+    except (OverflowError, ValueError):
+        return None
+    return value
+
+
+def _map_keys(type_: Any) -> Iterator[Any]:
+    """The key types of every map inside a type."""
+    if isinstance(type_, dict):
+        if "keyType" in type_:
+            yield type_["keyType"]
+        for inner in (*type_.get("fields", ()), *(type_.get(part) for part in ("type", "elementType", "keyType", "valueType"))):
+            yield from _map_keys(inner)
+
+
+def _ordered_columns(schema: Schema) -> list[tuple[int, str, str]]:
     return [
-        (index, item["name"])
+        (index, item["name"], item["type"])
         for index, item in enumerate(schema["fields"])
         if isinstance(item["type"], str) and not item["type"].startswith(_UNORDERED)
     ]
@@ -168,7 +219,9 @@ def _ordered_columns(schema: Schema) -> list[tuple[int, str]]:
 def _inspect(storage: Storage, folder: str, format_: FileFormat, layout: Layout, seen: dict[str, Any], schema: Schema) -> list[NewFile]:
     """The files that were written, each with what it says of itself. Raises Failed if they do not hold what was sent."""
     bounds = {
-        name: bound("min", seen[f"min_{i}"]) | bound("max", seen[f"max_{i}"]) for i, name in _ordered_columns(schema) if f"min_{i}" in seen
+        name: bound("min", _observed(seen[f"min_{index}"], type_)) | bound("max", _observed(seen[f"max_{index}"], type_))
+        for index, name, type_ in _ordered_columns(schema)
+        if f"min_{index}" in seen
     }
 
     def inspect(file: StoredFile) -> NewFile:

@@ -81,7 +81,7 @@ class Runs:
     def finish(self, run_id: str, outcome: Outcome) -> Run:
         """End a run from outside. Raises NotFound, or Conflict if it has already ended."""
         with self._store.write() as tx:
-            return store.finish(tx, run_id, outcome, self._worker.name)
+            return store.finish(tx, run_id, outcome, self._worker.name, from_outside=True)
 
     def cancel(self, run_id: str, reason: str) -> Run:
         """Stop a run: its worker is refused at its next commit."""

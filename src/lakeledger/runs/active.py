@@ -151,18 +151,28 @@ class ActiveStep:
 
 
 def start(ledger_store: Store, new: NewRun, worker: Worker, lease_seconds: float) -> Run:
-    """Begin a run. An exclusive one takes over from a lost holder. Raises Conflict that names a living holder."""
+    """Begin a run. It takes over from a lost one that holds its pipeline or its key. Raises Conflict that names a living holder."""
+    new = replace(new, retry_of=new.retry_of or _settle_lost(ledger_store, new, worker))
     with ledger_store.write() as tx:
         if new.exclusive and (held := store.holder(tx, new.pipeline_id)):
-            if not recovery.is_lost(tx, held, worker):
-                raise Conflict(
-                    f"{new.pipeline_id} is already running: run {held.id} on {held.worker_instance} "
-                    f"holds its lease until {held.lease_expires_at:%Y-%m-%d %H:%M:%S} UTC",
-                    retryable=True,
-                )
-            recovery.settle(tx, held, worker.name)
-            new = replace(new, retry_of=new.retry_of or held.id)
+            raise Conflict(
+                f"{new.pipeline_id} is already running: run {held.id} on {held.worker_instance} "
+                f"holds its lease until {held.lease_expires_at:%Y-%m-%d %H:%M:%S} UTC",
+                retryable=True,
+            )
         return store.begin(tx, store.add(tx, new, worker.name).id, worker, lease_seconds)
+
+
+def _settle_lost(ledger_store: Store, new: NewRun, worker: Worker) -> str | None:
+    """End the lost runs that are in the way, for good, even if the new run is then refused. The id of one of them, if any."""
+    if not new.exclusive and new.idempotency_key is None:
+        return None
+    with ledger_store.read() as tx:
+        if not any(recovery.is_lost(tx, run, worker) for run in store.in_the_way(tx, new)):
+            return None
+    with ledger_store.write() as tx:
+        lost = [run for run in store.in_the_way(tx, new) if recovery.is_lost(tx, run, worker)]
+        return next(iter([recovery.settle(tx, run, worker.name).id for run in lost]), None)
 
 
 def _outcome(error: BaseException | None) -> Outcome:

@@ -198,9 +198,9 @@ def cancelled(reason: str) -> Outcome:
 def failed(error: BaseException | str) -> Outcome:
     """It failed; the message is scrubbed of secrets and cut to a readable length."""
     if isinstance(error, str):
-        return Outcome(Status.FAILED, scrub(error)[:MESSAGE_LIMIT], reason=scrub(error)[:200])
-    message = scrub(describe(error))[:MESSAGE_LIMIT]
-    trace = scrub("".join(traceback.format_exception(error)))[-TRACE_LIMIT:]
+        return Outcome(Status.FAILED, _storable(error)[:MESSAGE_LIMIT], reason=_storable(error)[:200])
+    message = _storable(describe(error))[:MESSAGE_LIMIT]
+    trace = _storable("".join(traceback.format_exception(error)))[-TRACE_LIMIT:]
     return Outcome(Status.FAILED, message, {"type": type(error).__name__, "traceback": trace}, reason=message[:200])
 
 
@@ -208,6 +208,11 @@ def describe(error: BaseException) -> str:
     """An exception in one line: `ValueError: bad date`."""
     text = " ".join(str(error).split())
     return f"{type(error).__name__}: {text}" if text else type(error).__name__
+
+
+def _storable(text: str) -> str:
+    """The text without secrets and without what a database cannot keep: NUL and halves of characters."""
+    return scrub(text).encode("utf-8", "backslashreplace").decode().replace("\0", "\\0")
 
 
 @dataclass(frozen=True)

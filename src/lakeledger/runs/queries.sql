@@ -33,7 +33,8 @@ select * from pipeline_runs where tenant_id = :tenant_id and pipeline_logging_id
 
 -- name: find_run_by_prefix
 select * from pipeline_runs
- where tenant_id = :tenant_id and pipeline_logging_id >= :prefix and pipeline_logging_id < :after_prefix
+ where tenant_id = :tenant_id and pipeline_logging_id between :first and :last
+   and substr(pipeline_logging_id, 1, length(cast(:prefix as text))) = :prefix
  order by pipeline_logging_id
  limit 2
 

@@ -10,12 +10,28 @@ from lakeledger import clock
 from lakeledger.db import Row, Transaction
 from lakeledger.db.queries import load
 from lakeledger.errors import Conflict, Fenced, Invalid, NotFound
-from lakeledger.runs.model import KINDS, TRIGGERS, Counters, Fence, NewRun, NewStep, Outcome, Run, Status, Step, Transition
+from lakeledger.runs.model import (
+    KINDS,
+    TRIGGERS,
+    Counters,
+    Fence,
+    NewRun,
+    NewStep,
+    Outcome,
+    Run,
+    Status,
+    Step,
+    Transition,
+    cancelled,
+    skipped,
+)
 from lakeledger.runs.worker import Worker
 
 sql = load("lakeledger.runs")
 
 MAX_PAGE = 1_000
+FIRST_ID = "00000000-0000-0000-0000-000000000000"
+LAST_ID = FIRST_ID.replace("0", "f")
 
 
 def add(tx: Transaction, new: NewRun, actor: str) -> Run:
@@ -26,9 +42,10 @@ def add(tx: Transaction, new: NewRun, actor: str) -> Run:
         raise Invalid(f"trigger {new.trigger_type!r} is not one of {', '.join(TRIGGERS)}")
     if new.run_kind not in KINDS:
         raise Invalid(f"run kind {new.run_kind!r} is not one of {', '.join(KINDS)}")
-    retry_of = new.retry_of or _earlier_attempt(tx, new)
+    earlier = _earlier_attempt(tx, new)
     run_id = clock.new_id()
-    row = tx.one(sql.add_run, **{**vars(new), "trigger_by": new.trigger_by or actor, "retry_of": retry_of}, run_id=run_id)
+    given = {**vars(new), "trigger_by": new.trigger_by or actor, "retry_of": new.retry_of or earlier}
+    row = tx.one(sql.add_run, **given, run_id=run_id)
     _note(tx, "run", run_id, None, Status.PENDING, None, actor)
     return Run(**_found(row, f"run {run_id}"))
 
@@ -55,15 +72,28 @@ def holder(tx: Transaction, pipeline_id: str) -> Run | None:
     return Run(**row) if row else None
 
 
-def finish(tx: Transaction, run_id: str, outcome: Outcome, actor: str) -> Run:
-    """End a run. Raises NotFound, or Conflict if it has already ended."""
+def in_the_way(tx: Transaction, new: NewRun) -> list[Run]:
+    """The running runs that keep a new one from starting: the pipeline's exclusive one, and the one with its key."""
+    found = [holder(tx, new.pipeline_id) if new.exclusive else None, _find_by_key(tx, new)]
+    return list({run.id: run for run in found if run and run.status == Status.RUNNING}.values())
+
+
+def finish(tx: Transaction, run_id: str, outcome: Outcome, actor: str, *, from_outside: bool = False) -> Run:
+    """End a run. Steps that it did not reach are SKIPPED; from outside, those that its worker is at are CANCELLED.
+
+    Raises NotFound, or Conflict if it has already ended.
+    """
     run = get(tx, run_id)
     if outcome.status not in (Status.COMPLETED, Status.FAILED, Status.CANCELLED):
         raise Invalid(f"a run cannot end as {outcome.status}")
-    row = tx.one(sql.finish_run, run_id=run_id, **_ending(tx, run.start_time, outcome), error_details=outcome.error_details)
+    row = tx.one(sql.finish_run, run_id=run.id, **_ending(tx, run.start_time, outcome), error_details=outcome.error_details)
     if row is None:
-        raise Conflict(f"run {run_id} has already ended: {run.status}")
-    _note(tx, "run", run_id, run.status, outcome.status, outcome.reason, actor)
+        raise Conflict(f"run {run.id} has already ended: {run.status}")
+    _note(tx, "run", run.id, run.status, outcome.status, outcome.reason, actor)
+    left = {Status.PENDING: skipped, **({Status.RUNNING: cancelled} if from_outside else {})}
+    for step in steps(tx, run.id):
+        if step.status in left:
+            finish_step(tx, step.id, left[Status(step.status)](f"the run ended: {outcome.status}"), actor)
     return Run(**row)
 
 
@@ -94,7 +124,9 @@ def get(tx: Transaction, run_id: str) -> Run:
     """The run with that id, or the only one whose id begins so. Raises NotFound, or Invalid if several do."""
     if row := tx.one(sql.get_run, run_id=run_id):
         return Run(**row)
-    rows = tx.all(sql.find_run_by_prefix, prefix=run_id, after_prefix=run_id + "~") if len(run_id) >= 4 else []
+    # Ids of the same shape have the same order in every collation; text that is merely longer has not.
+    first, last = run_id + FIRST_ID[len(run_id) :], run_id + LAST_ID[len(run_id) :]
+    rows = tx.all(sql.find_run_by_prefix, prefix=run_id, first=first, last=last) if len(run_id) >= 4 else []
     if len(rows) > 1:
         raise Invalid(f"several runs begin with {run_id!r}: give more of the id")
     return Run(**_found(rows[0] if rows else None, f"no run {run_id!r}: `lakeledger runs list` shows them"))
@@ -119,7 +151,10 @@ def open_runs(tx: Transaction) -> list[Run]:
 
 
 def add_step(tx: Transaction, run_id: str, new: NewStep, actor: str) -> Step:
-    """Write down a step that is to start."""
+    """Write down a step that is to start. Raises Fenced if its run has ended."""
+    run = get(tx, run_id)
+    if not run.is_open:
+        raise Fenced(f"run {run.id} has already ended: {run.status}; step {new.name} cannot start")
     row = tx.one(
         sql.add_step,
         step_id=clock.new_id(),
@@ -154,6 +189,8 @@ def finish_step(
 ) -> Step:
     """End a step. Raises NotFound, or Conflict if it has already ended."""
     step = get_step(tx, step_id)
+    if outcome.status in (Status.PENDING, Status.RUNNING):
+        raise Invalid(f"a step cannot end as {outcome.status}")
     ending = _ending(tx, step.start_time, outcome)
     merged = {**step.metadata, **(metadata or {})} | ({"reason": outcome.reason} if outcome.status == Status.SKIPPED else {})
     row = tx.one(sql.finish_step, step_id=step_id, **ending, rows_processed=rows, bytes_processed=size, metadata=merged)
@@ -186,15 +223,19 @@ def transitions(tx: Transaction, entity_id: str) -> list[Transition]:
 
 def _earlier_attempt(tx: Transaction, new: NewRun) -> str | None:
     """The failed run that a new one with the same key repeats. Raises Conflict if there is nothing to repeat."""
-    if new.idempotency_key is None:
+    earlier = _find_by_key(tx, new)
+    if earlier is None:
         return None
-    row = tx.one(sql.find_by_idempotency_key, pipeline_id=new.pipeline_id, idempotency_key=new.idempotency_key)
-    if row is None:
-        return None
-    earlier = Run(**row)
     if earlier.is_open or earlier.status == Status.COMPLETED:
         raise Conflict(f"{new.pipeline_id} with key {new.idempotency_key!r} is run {earlier.id}: {earlier.status}")
     return earlier.id
+
+
+def _find_by_key(tx: Transaction, new: NewRun) -> Run | None:
+    if new.idempotency_key is None:
+        return None
+    row = tx.one(sql.find_by_idempotency_key, pipeline_id=new.pipeline_id, idempotency_key=new.idempotency_key)
+    return Run(**row) if row else None
 
 
 def _ending(tx: Transaction, start: datetime, outcome: Outcome) -> dict[str, Any]:

@@ -3,10 +3,12 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass
+from contextlib import suppress
+from dataclasses import dataclass, replace
 from datetime import datetime, timedelta
 
 from lakeledger.db import Store
+from lakeledger.errors import Invalid
 from lakeledger.runs import Worker
 from lakeledger.tables import store, sweep, verify
 from lakeledger.tables.model import (
@@ -51,17 +53,19 @@ class Tables:
     def get(self, name: str) -> Table:
         """The table as it is now. Raises NotFound."""
         with self._store.read() as tx:
-            return store.get(tx, parse_name(name))
+            return self._placed(store.get(tx, parse_name(name)))
 
     def find(self, name: str) -> Table | None:
         """The table as it is now, or None."""
         with self._store.read() as tx:
-            return store.find(tx, parse_name(name))
+            table = store.find(tx, parse_name(name))
+        return self._placed(table) if table else None
 
     def view(self, name: str, version: int | None = None, at: datetime | None = None) -> View:
         """A table at a version or a time: schema and files. Raises NotFound."""
         with self._store.read() as tx:
-            return store.view(tx, parse_name(name), version, at)
+            view = store.view(tx, parse_name(name), version, at)
+        return replace(view, table=self._placed(view.table))
 
     def metadata(self, name: str) -> TableMetadata | None:
         """The table's latest schema version and layout. Raises NotFound."""
@@ -84,7 +88,7 @@ class Tables:
 
     def verify(self, name: str, *, deep: bool = True) -> verify.Verification:
         """Compare a table's registry with its storage. Raises NotFound."""
-        return verify.verify(self._store, parse_name(name), deep=deep)
+        return verify.verify(self._store, self._warehouse(), parse_name(name), deep=deep)
 
     def sweep(self, grace: timedelta = sweep.GRACE, *, delete: bool = False) -> sweep.Sweep:
         """Find, and with `delete` remove, what crashed writes left behind."""
@@ -93,4 +97,10 @@ class Tables:
     def list(self) -> Sequence[Table]:
         """Every table, by name."""
         with self._store.read() as tx:
-            return store.list_all(tx)
+            return [self._placed(table) for table in store.list_all(tx)]
+
+    def _placed(self, table: Table) -> Table:
+        # A shared ledger whose warehouse is not known here can still be looked at.
+        with suppress(Invalid):
+            return table.placed(self._warehouse())
+        return table

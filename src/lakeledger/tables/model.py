@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from datetime import datetime
 from typing import Any, Literal
 
@@ -36,6 +36,11 @@ class Table:
     @property
     def name(self) -> TableName:
         return TableName(self.schema_name, self.table_name)
+
+    def placed(self, warehouse: str) -> Table:
+        """The table with its whole location. What is stored is relative to the warehouse, so that both can move together."""
+        whole = "://" in self.location or self.location.startswith("/")
+        return self if whole else replace(self, location=f"{warehouse}/{self.location}")
 
 
 @dataclass(frozen=True)
@@ -178,6 +183,10 @@ class Committed:
     def version(self) -> int:
         return self.snapshot.version
 
+    def placed(self, warehouse: str) -> Committed:
+        """The commit with its table's whole location."""
+        return replace(self, table=self.table.placed(warehouse))
+
 
 @dataclass(frozen=True)
 class View:
@@ -188,6 +197,10 @@ class View:
     schema: Schema
     layout: Layout
     files: list[DataFile]
+
+    def placed(self, warehouse: str) -> View:
+        """The view with its table's whole location."""
+        return replace(self, table=self.table.placed(warehouse))
 
     @property
     def paths(self) -> list[str]:

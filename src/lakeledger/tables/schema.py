@@ -57,6 +57,6 @@ def _optional(type_: Any) -> Any:
             return {"type": "array", "elementType": _optional(type_["elementType"]), "containsNull": True}
         case "map":
             value = _optional(type_["valueType"])
-            return {"type": "map", "keyType": type_["keyType"], "valueType": value, "valueContainsNull": True}
+            return {"type": "map", "keyType": _optional(type_["keyType"]), "valueType": value, "valueContainsNull": True}
         case _:
             return type_

@@ -7,7 +7,7 @@ from datetime import datetime
 from lakeledger import clock, codec
 from lakeledger.db import Transaction
 from lakeledger.db.queries import load
-from lakeledger.errors import NotFound
+from lakeledger.errors import Invalid, NotFound
 from lakeledger.tables.model import DataFile, Layout, Snapshot, Table, TableMetadata, TableStats, View
 from lakeledger.tables.names import TableName
 from lakeledger.tables.schema import Schema
@@ -89,7 +89,11 @@ def find_batch(tx: Transaction, table: Table, batch_id: str) -> Snapshot | None:
 
 
 def snapshot(tx: Transaction, table: Table, version: int | None = None, at: datetime | None = None) -> Snapshot:
-    """The version asked for, or the one that was current at that time, or the current one. Raises NotFound."""
+    """The version asked for, or the one that was current at that time, or the current one. Raises NotFound or Invalid."""
+    if at is not None and version is not None:
+        raise Invalid(f"table {table.name} is read at a version or at a time, not at both")
+    if at is not None and at.tzinfo is None:
+        raise Invalid(f"{at.isoformat()} could be anywhere: give it a time zone")
     if at is not None:
         row = tx.one(sql.snapshot_at, table_id=table.table_id, at=at)
         missing = f"table {table.name} did not exist at {at.isoformat()}: its first version is of {table.created_at.isoformat()}"

@@ -7,7 +7,7 @@ from dataclasses import dataclass
 from datetime import timedelta
 
 from lakeledger.db import Store, Transaction
-from lakeledger.errors import NotFound
+from lakeledger.errors import Invalid, NotFound
 from lakeledger.lake import Storage, StoredFile
 from lakeledger.runs import Worker, recovery
 from lakeledger.runs import store as run_store
@@ -91,6 +91,7 @@ def _belongs_to_known(file: StoredFile, known: set[str]) -> bool:
 def _is_dead(tx: Transaction, run_id: str, worker: Worker) -> bool:
     try:
         run = run_store.get(tx, run_id)
-    except NotFound:
+    except (NotFound, Invalid):
         return False  # A run that this ledger never started: another ledger's, or a person's folder.
-    return not run.is_open or recovery.is_lost(tx, run, worker)
+    # `get` also takes the beginning of an id; a folder named so is nobody's.
+    return run.id == run_id and (not run.is_open or recovery.is_lost(tx, run, worker))

@@ -40,10 +40,10 @@ class Verification:
         return not self.findings
 
 
-def verify(handle: Store, name: TableName, *, deep: bool = True) -> Verification:
+def verify(handle: Store, warehouse: str, name: TableName, *, deep: bool = True) -> Verification:
     """Compare a table's registry with its storage. `deep` reads the files and compares their checksums. Raises NotFound."""
     with handle.read() as tx:
-        table = store.get(tx, name)
+        table = store.get(tx, name).placed(warehouse)
         known = store.files(tx, table)
         writing = {run.id for run in run_store.open_runs(tx)}
     storage = Storage(table.location)

@@ -2,15 +2,18 @@
 
 from __future__ import annotations
 
+import os
 import re
 from collections.abc import Iterable, Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
+from fnmatch import fnmatchcase
 from pathlib import Path
 from typing import TYPE_CHECKING, Literal
 
 from lakeledger import codec
 from lakeledger.errors import Failed, Invalid
 from lakeledger.lake import Storage, StoredFile
+from lakeledger.pipelines.read import literal
 from lakeledger.sync import FilesPosition, SourceFile
 
 if TYPE_CHECKING:
@@ -23,6 +26,8 @@ DEFAULTS = {
     "json": {"mode": "FAILFAST"},
     "parquet": {},
 }
+
+ROOT = Path("/")
 
 OnChange = Literal["refuse", "load", "ignore"]
 
@@ -48,26 +53,34 @@ class Reading:
 
 def discover(pattern: str, base: Path) -> list[StoredFile]:
     """The files that match, with absolute paths. Raises Invalid if a path without wildcards is not there."""
-    absolute = pattern if "://" in pattern else str(base / Path(pattern).expanduser())
-    root, rest = split_glob(absolute)
-    if not rest:
-        root, _, rest = absolute.rpartition("/")
-    matches = re.compile(glob_regex(rest)).fullmatch
+    folder, rest = split_glob(pattern)
+    exact = not rest
+    if exact:
+        folder, _, rest = pattern.rpartition("/")
+    here = base / Path(folder or ("/" if pattern.startswith("/") else "")).expanduser()
+    root = folder if "://" in pattern else os.path.abspath(here)  # noqa: PTH100 - resolve() would follow links
     found = [
         StoredFile(f"{root}/{file.path}", file.size, file.modified_at)
         for file in Storage(root).files(recursive="/" in rest)
-        if matches(file.path) and not file.is_bookkeeping
+        if (file.path == rest if exact else matches_glob(file.path, rest)) and not file.is_bookkeeping
     ]
-    if not found and not split_glob(absolute)[1]:
-        raise Invalid(f"no such file: {absolute}; check the source's path")
+    if not found and exact:
+        raise Invalid(f"no such file: {root}/{rest}; check the source's path")
     return found
 
 
-def plan_incremental(found: Iterable[StoredFile], known: Iterable[SourceFile], on_change: OnChange) -> Reading | None:
+def as_declared(found: Iterable[StoredFile], pattern: str, base: Path) -> list[StoredFile]:
+    """The files by the paths they are known by: relative to the document if the pattern is, so that both can move together."""
+    if "://" in pattern or Path(pattern).expanduser().is_absolute():
+        return list(found)
+    return [replace(file, path=os.path.relpath(file.path, base.absolute())) for file in found]
+
+
+def plan_incremental(found: Iterable[StoredFile], known: Iterable[SourceFile], on_change: OnChange, base: Path = ROOT) -> Reading | None:
     """What is new since the last read, or None. Raises Invalid for a changed file that nobody said how to take."""
     registered = {file.path: file for file in known}
     new: list[SourceFile] = []
-    for file in (identify(file) for file in found if _looks_different(file, registered.get(file.path))):
+    for file in (identify(file, base) for file in found if _looks_different(file, registered.get(file.path))):
         before = registered.get(file.path)
         if before is None or (before.content_hash != file.content_hash and on_change == "load"):
             new.append(file)
@@ -76,14 +89,14 @@ def plan_incremental(found: Iterable[StoredFile], known: Iterable[SourceFile], o
     return Reading(new, _position({**registered, **{file.path: file for file in new}})) if new else None
 
 
-def plan_full(found: Iterable[StoredFile], known: Iterable[SourceFile]) -> Reading:
+def plan_full(found: Iterable[StoredFile], known: Iterable[SourceFile], base: Path = ROOT) -> Reading:
     """Everything that is there. The position still counts every file ever read: it never goes backwards."""
     registered = {file.path: file for file in known}
-    now = [registered[file.path] if not _looks_different(file, registered.get(file.path)) else identify(file) for file in found]
+    now = [registered[file.path] if not _looks_different(file, registered.get(file.path)) else identify(file, base) for file in found]
     return Reading(now, _position({**registered, **{file.path: file for file in now}}))
 
 
-def read(spark: SparkSession, source: Files, files: list[SourceFile], table_schema: dict[str, object] | None) -> DataFrame:
+def read(spark: SparkSession, source: Files, files: list[SourceFile], table_schema: dict[str, object] | None, base: Path) -> DataFrame:
     """The rows of these files: by the declared schema, else by the table's, else as Spark infers it. Raises Invalid."""
     from pyspark.sql.types import StructType
 
@@ -95,12 +108,12 @@ def read(spark: SparkSession, source: Files, files: list[SourceFile], table_sche
         reader = reader.schema(StructType.fromJson(table_schema))
     elif source.format == "csv":
         reader = reader.option("inferSchema", "true")
-    return reader.load([file.path for file in files])
+    return reader.load([literal(_whole_path(file.path, base)) for file in files])
 
 
-def identify(file: StoredFile) -> SourceFile:
+def identify(file: StoredFile, base: Path = ROOT) -> SourceFile:
     """A file with its content hash. Raises Failed if it vanished."""
-    folder, _, name = file.path.rpartition("/")
+    folder, _, name = _whole_path(file.path, base).rpartition("/")
     try:
         return SourceFile(file.path, file.size, file.modified_at, Storage(folder).checksum(name))
     except FileNotFoundError as error:
@@ -114,11 +127,21 @@ def split_glob(pattern: str) -> tuple[str, str]:
     return (pattern, "") if first is None else ("/".join(parts[:first]), "/".join(parts[first:]))
 
 
-def glob_regex(pattern: str) -> str:
-    """A glob as a regular expression: `*` and `?` stay in a folder, `**/` goes through any number of them."""
-    parts = re.split(r"(\*\*/|\*|\?|\[[^\]]+\])", pattern)
-    known = {"**/": "(?:.*/)?", "*": "[^/]*", "?": "[^/]"}
-    return "".join(known.get(part) or (part.replace("[!", "[^") if part.startswith("[") else re.escape(part)) for part in parts)
+def matches_glob(path: str, pattern: str) -> bool:
+    """Whether a path matches as in a shell: `*`, `?` and `[ab]` stay in a folder, `**` goes through any number of them."""
+    return _match(path.split("/"), pattern.split("/"))
+
+
+def _match(path: list[str], pattern: list[str]) -> bool:
+    if not pattern:
+        return not path
+    if pattern[0] == "**":
+        return any(_match(path[skipped:], pattern[1:] or ["*"]) for skipped in range(len(path)))
+    return bool(path) and fnmatchcase(path[0], pattern[0]) and _match(path[1:], pattern[1:])
+
+
+def _whole_path(path: str, base: Path) -> str:
+    return path if "://" in path else str(base.absolute() / path)
 
 
 def _looks_different(file: StoredFile, known: SourceFile | None) -> bool:
