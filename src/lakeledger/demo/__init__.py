@@ -1,0 +1,131 @@
+"""`lakeledger demo`: a small shop, loaded day by day and checked against what its generator made.
+
+with demo.open(Path("lakeledger-demo"), days=30) as shop:
+    for done in shop.load():
+        print(done.day, done.run.records_processed)
+    shop.check()
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from contextlib import contextmanager
+from dataclasses import dataclass
+from datetime import date
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+from lakeledger import config
+from lakeledger.demo import landing, oracle, shop
+from lakeledger.demo.folder import YAML, prepare
+from lakeledger.errors import Failed, Invalid
+from lakeledger.ledger import Ledger
+from lakeledger.ledger import open as open_ledger
+from lakeledger.pipelines import documents
+from lakeledger.runs import Run, Status
+from lakeledger.tables import Table
+
+if TYPE_CHECKING:
+    from pyspark.sql import SparkSession
+
+MAX_DAYS = 365
+DAILY, WEEKLY = "shop", "shop_reports"
+SUNDAY = 6
+
+
+@dataclass(frozen=True)
+class Done:
+    """One run of the demo, which brought the shop up to that day."""
+
+    day: date
+    run: Run
+
+
+@dataclass(frozen=True)
+class Demo:
+    """An open shop and the days it is to have."""
+
+    ledger: Ledger
+    folder: Path
+    document: documents.Document
+    days: list[date]
+
+    def missing(self) -> list[date]:
+        """The days that are not in the ledger yet. The last one that is counts only if its run was completed."""
+        read = _read_files(self.ledger)
+        absent = [day for day in self.days if not read.issuperset(_paths(day))]
+        last = self.ledger.runs.list(DAILY, limit=1)
+        return absent or ([] if last and last[0].status == Status.COMPLETED else self.days[-1:])
+
+    def reports_are_current(self) -> bool:
+        """Whether every report was made from the tables as they are now."""
+        versions = {str(table.name): table.current_version for table in self.ledger.tables.list()}
+        reports = [str(source.target_config.name) for source in self._module(WEEKLY).sources]
+        return all(report in versions and self._inputs(report).items() <= versions.items() for report in reports)
+
+    def tables(self) -> list[Table]:
+        """The shop's tables, from raw to refined."""
+        names = [str(source.target_config.name) for module in self.document.modules for source in module.sources]
+        return [table for name in names if (table := self.ledger.tables.find(name))]
+
+    def load(self) -> Iterator[Done]:
+        """Load what is missing, one run a day, and make the reports every week and at the end. Raises Failed."""
+        for day in self.missing():
+            landing.land(self.folder, day)
+            yield self._run(DAILY, day)
+            if day.weekday() == SUNDAY:
+                yield self._run(WEEKLY, day)
+        if not self.reports_are_current():
+            yield self._run(WEEKLY, self.days[-1])
+
+    def check(self) -> oracle.Figures:
+        """What was sold. Raises Failed if a table does not hold what the shop made."""
+        return oracle.check(self.ledger, len(self.days))
+
+    def read(self, table: str) -> list[dict[str, Any]]:
+        """A small table's rows, without Spark."""
+        return oracle.read_rows(self.ledger, table)
+
+    def _run(self, name: str, day: date) -> Done:
+        result = self.ledger.run_module(self._module(name), self.folder, parameters={"day": str(day)})
+        if result.failed:
+            told = "; ".join(f"{step.source_id}: {step.error}" for step in result.failed)
+            raise Failed(f"{name} failed on {day}: {told}; run the demo again, it continues")
+        return Done(day, self.ledger.runs.get(result.run_id))
+
+    def _module(self, name: str) -> documents.Module:
+        for module in self.document.modules:
+            if module.module_name == name:
+                return module
+        raise Invalid(f"{self.folder / YAML} has lost its module {name}: remove that file, and the demo writes it again")
+
+    def _inputs(self, report: str) -> dict[str, int]:
+        inputs: dict[str, int] = self.ledger.tables.history(report, limit=1)[0].summary["inputs"]
+        return inputs
+
+
+@contextmanager
+def open(folder: Path, days: int, spark: SparkSession | None = None) -> Iterator[Demo]:
+    """Open the shop in that folder, which is made if it is not there. One that has more days keeps them.
+
+    Raises Invalid for a folder that holds something else. What the environment says of a ledger is not for the demo.
+    """
+    if not 1 <= days <= MAX_DAYS:
+        raise Invalid(f"--days must be from 1 to {MAX_DAYS}, not {days}")
+    folder = folder.resolve()
+    prepare(folder)
+    with open_ledger(config.read_file(folder / config.FILE_NAME), spark=spark) as ledger:
+        read = _read_files(ledger)
+        loaded = sum(not read.isdisjoint(_paths(day)) for day in shop.dates(MAX_DAYS))
+        yield Demo(ledger, folder, documents.load(folder / YAML), shop.dates(max(days, loaded)))
+
+
+def _read_files(ledger: Ledger) -> set[str]:
+    """The daily files that were read, of all sources."""
+    markers = [marker for marker in ledger.positions.list() if marker.schema_name == DAILY]
+    return {file.path for marker in markers for file in ledger.positions.files(marker.source)}
+
+
+def _paths(day: date) -> list[str]:
+    """A day's files as the positions know them: relative to the document."""
+    return [str(name) for name in landing.daily_files(day).values()]

@@ -1,0 +1,60 @@
+"""The daily exports of the shop: a file for each source, as its system would drop them."""
+
+from __future__ import annotations
+
+import csv
+import io
+import json
+from collections.abc import Iterable
+from dataclasses import asdict, astuple, fields
+from datetime import date
+from pathlib import Path
+from typing import Any
+
+from lakeledger.demo import shop
+from lakeledger.demo.shop import Customer, Order, OrderLine
+
+CUSTOMERS = "landing/customers.csv"
+
+
+def daily_files(day: date) -> dict[str, str]:
+    """The file that each incremental source gets on that day, relative to the folder."""
+    return {"orders": f"landing/orders/{day}.csv", "order_lines": f"landing/order_lines/{day}.json"}
+
+
+def land(folder: Path, day: date) -> None:
+    """Drop one day's files. The customers' is replaced, for they come whole; a day's own file, once there, is left alone."""
+    orders, order_lines = (folder / name for name in daily_files(day).values())
+    write_whole(folder / CUSTOMERS, _csv(Customer, shop.customers(day)))
+    if orders.exists() and order_lines.exists():
+        return
+    sales = shop.sales_day(day)
+    _write_once(orders, _csv(Order, sales.orders))
+    _write_once(order_lines, "".join(f"{_json(line)}\n" for line in sales.lines))
+
+
+def write_whole(path: Path, text: str) -> None:
+    """Write a file so that nobody ever sees half of it, not after a kill either."""
+    path.parent.mkdir(parents=True, exist_ok=True)
+    part = path.with_name(f".{path.name}.part")
+    part.write_text(text, encoding="utf-8")
+    part.replace(path)
+
+
+def _write_once(path: Path, text: str) -> None:
+    if not path.exists():
+        write_whole(path, text)
+
+
+def _csv(kind: type[Any], rows: Iterable[Any]) -> str:
+    text = io.StringIO()
+    writer = csv.writer(text, lineterminator="\n")
+    writer.writerow(field.name for field in fields(kind))
+    writer.writerows(astuple(row) for row in rows)
+    return text.getvalue()
+
+
+def _json(line: OrderLine) -> str:
+    row = asdict(line) | {"order_date": str(line.order_date), "unit_price": line.unit_cents / 100}
+    del row["unit_cents"]
+    return json.dumps(row, ensure_ascii=False)

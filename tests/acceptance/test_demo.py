@@ -1,0 +1,200 @@
+"""`lakeledger demo`: the product's first impression, with its generator as the oracle."""
+
+from __future__ import annotations
+
+import json
+import os
+import shutil
+import signal
+import subprocess
+import sys
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+import pytest
+
+from lakeledger import Failed, demo
+from lakeledger.demo import oracle, shop
+
+if TYPE_CHECKING:
+    from pyspark.sql import SparkSession
+
+DAYS = 5
+RAN_SPARK = """
+import sys
+from lakeledger.cli import main
+try:
+    main()
+finally:
+    print("pyspark" in sys.modules, file=sys.stderr)
+"""
+DIE_IN_THE_COMMIT = """
+import sys
+from pathlib import Path
+from lakeledger import demo, testing
+with demo.open(Path(sys.argv[1]), days=2) as opened:
+    for number, done in enumerate(opened.load(), start=1):
+        if number == int(sys.argv[2]):
+            testing.kill_at("in_transaction")
+"""
+
+
+def lakeledger(
+    *words: str, cwd: Path, code: str = "from lakeledger.cli import main; main()", **variables: str
+) -> subprocess.CompletedProcess[str]:
+    env = {name: value for name, value in os.environ.items() if not name.startswith("LAKELEDGER_")} | variables
+    return subprocess.run([sys.executable, "-c", code, *words], cwd=cwd, env=env, capture_output=True, text=True, timeout=300, check=False)
+
+
+@pytest.fixture(scope="module")
+def first(tmp_path_factory: pytest.TempPathFactory) -> tuple[Path, dict[str, Any]]:
+    """The folder above a demo of five days, and what it said of itself."""
+    above = tmp_path_factory.mktemp("demo")
+    done = lakeledger("demo", "--days", str(DAYS), "--json", cwd=above)
+    assert done.returncode == 0, done.stderr
+    return above, json.loads(done.stdout)
+
+
+def rows_by_table(report: dict[str, Any]) -> dict[str, int]:
+    return {f"{table['schema_name']}.{table['table_name']}": table["row_count"] for table in report["tables"]}
+
+
+def load(folder: Path, days: int, spark: SparkSession) -> list[demo.Done]:
+    with demo.open(folder, days, spark) as opened:
+        done = list(opened.load())
+        opened.check()
+        return done
+
+
+def test_the_demo_loads_exactly_what_its_shop_made(first: tuple[Path, dict[str, Any]]) -> None:
+    _, report = first
+    assert rows_by_table(report) == {name: figures.rows for name, figures in oracle.expected(DAYS).items()}
+    assert [run["pipeline_id"] for run in report["runs"]] == ["shop_reports", *["shop"] * DAYS]
+    assert {run["status"] for run in report["runs"]} == {"COMPLETED"}
+    read = {position["table_name"]: position["position_data"]["files"] for position in report["positions"]}
+    assert read == {"customers": 1, "orders": DAYS, "order_lines": DAYS}
+
+
+def test_the_demo_says_where_everything_is(first: tuple[Path, dict[str, Any]]) -> None:
+    above, report = first
+    folder = above / "lakeledger-demo"
+    assert report["location"] == {
+        "ledger": f"sqlite:///{folder}/ledger.db",
+        "warehouse": f"{folder}/warehouse/default",
+        "landing": f"{folder}/landing",
+        "pipeline": f"{folder}/shop.yaml",
+    }
+    assert all(Path(path.removeprefix("sqlite:///")).exists() for path in report["location"].values())
+
+
+def test_a_second_demo_changes_nothing_and_starts_no_spark(first: tuple[Path, dict[str, Any]]) -> None:
+    above, report = first
+    before = lakeledger("demo", "--days", str(DAYS), "--json", cwd=above).stdout
+    landed = {path: path.stat().st_mtime_ns for path in above.glob("lakeledger-demo/landing/**/*.*")}
+    again = lakeledger("demo", "--days", str(DAYS), "--json", cwd=above, code=RAN_SPARK)
+    assert (again.returncode, again.stderr) == (0, "False\n")
+    assert again.stdout == before
+    assert json.loads(before)["tables"] == report["tables"]
+    assert {path: path.stat().st_mtime_ns for path in above.glob("lakeledger-demo/landing/**/*.*")} == landed
+
+
+def test_people_get_tables_runs_positions_revenue_and_what_to_try(first: tuple[Path, dict[str, Any]]) -> None:
+    done = lakeledger("demo", "--days", str(DAYS), cwd=first[0])
+    assert done.returncode == 0, done.stderr
+    assert "Nothing to load: 5 days (2026-06-01 to 2026-06-05) in the ledger already." in done.stderr
+    sold = oracle.expected(DAYS)["silver.sales"]
+    assert str(sold) in done.stdout
+    for word in ("gold.top_products", " completed; ", "5 files read", "Fri 05 Jun", "cd lakeledger-demo"):
+        assert word in done.stdout
+
+
+def test_a_ledger_in_the_environment_is_left_alone(first: tuple[Path, dict[str, Any]]) -> None:
+    above, report = first
+    done = lakeledger("demo", "--days", str(DAYS), cwd=above, LAKELEDGER_URL="sqlite:///production.db")
+    assert done.returncode == 0, done.stderr
+    assert report["location"]["ledger"] in done.stdout
+    assert "unset LAKELEDGER_URL" in done.stdout
+    assert not list(above.rglob("production.db"))
+
+
+def test_the_commands_it_suggests_work(first: tuple[Path, dict[str, Any]]) -> None:
+    shown = lakeledger("demo", "--days", str(DAYS), cwd=first[0]).stdout
+    suggested = [line.split("  ")[0].split()[1:] for line in shown.splitlines() if line.startswith("lakeledger ")]
+    assert len(suggested) >= 3
+    for words in suggested:
+        done = lakeledger(*words, cwd=first[0] / "lakeledger-demo")
+        assert done.returncode == 0, (words, done.stderr)
+
+
+@pytest.mark.parametrize("completed", [1, 2], ids=["in a daily load", "in the reports"])
+def test_a_killed_demo_goes_on_and_ends_with_the_same_tables(completed: int, tmp_path: Path, spark: SparkSession) -> None:
+    folder = tmp_path / "shop"
+    killed = lakeledger(str(folder), str(completed), cwd=tmp_path, code=DIE_IN_THE_COMMIT)
+    assert killed.returncode == -signal.SIGKILL, killed.stderr
+    load(folder, 2, spark)
+    with demo.open(folder, 2, spark) as opened:
+        assert oracle.found(opened.ledger) == oracle.expected(2)
+
+
+def test_more_days_are_added_and_fewer_take_none_away(tmp_path: Path, spark: SparkSession) -> None:
+    folder = tmp_path / "shop"
+    assert [done.run.pipeline_id for done in load(folder, 1, spark)] == ["shop", "shop_reports"]
+    assert [str(done.day) for done in load(folder, 2, spark)] == ["2026-06-02", "2026-06-02"]
+    assert load(folder, 1, spark) == []
+
+
+def test_reports_are_made_every_sunday_and_at_the_end(tmp_path: Path, spark: SparkSession) -> None:
+    done = load(tmp_path / "shop", 8, spark)
+    assert [str(each.day) for each in done if each.run.pipeline_id == "shop_reports"] == ["2026-06-07", "2026-06-08"]
+
+
+def test_a_table_that_is_not_what_the_shop_made_fails_loudly(tmp_path: Path, spark: SparkSession) -> None:
+    load(tmp_path / "shop", 1, spark)
+    with demo.open(tmp_path / "shop", 1, spark) as opened:
+        opened.ledger.append(opened.ledger.read("bronze.orders").limit(1), "bronze.orders")
+        with pytest.raises(Failed, match=r"bronze\.orders has 353 rows .* but the shop made 352 rows"):
+            opened.check()
+
+
+@pytest.mark.parametrize("days", ["0", "-1", "366", "1000"])
+def test_an_impossible_number_of_days_is_refused_in_one_line(days: str, tmp_path: Path) -> None:
+    refused = lakeledger("demo", f"--days={days}", cwd=tmp_path)
+    assert (refused.returncode, refused.stdout) == (2, "")
+    assert refused.stderr == f"error: --days must be from 1 to 365, not {days}\n"
+    assert not list(tmp_path.iterdir())
+
+
+def test_a_folder_that_is_not_the_demos_is_refused_and_left_alone(tmp_path: Path) -> None:
+    (tmp_path / "file").write_text("mine")
+    (tmp_path / "full").mkdir()
+    (tmp_path / "full" / "thesis.tex").write_text("mine")
+    (tmp_path / "project").mkdir()
+    (tmp_path / "project" / "lakeledger.toml").write_text('url = "sqlite:///production.db"')
+    before = sorted(tmp_path.rglob("*"))
+    for name, reason in (("file", "is a file"), ("full", "holds other files"), ("project", "is not the demo's")):
+        refused = lakeledger("demo", "--folder", name, cwd=tmp_path)
+        assert (refused.returncode, refused.stdout) == (2, "")
+        assert refused.stderr.startswith(f"error: {tmp_path / name}")
+        assert reason in refused.stderr
+        assert "choose another --folder" in refused.stderr
+    assert sorted(tmp_path.rglob("*")) == before
+
+
+def test_a_folder_can_be_copied_and_goes_on_where_it_is(tmp_path: Path, spark: SparkSession) -> None:
+    load(tmp_path / "shop", 1, spark)
+    shutil.copytree(tmp_path / "shop", tmp_path / "copy")
+    assert load(tmp_path / "copy", 1, spark) == []
+    assert [done.run.pipeline_id for done in load(tmp_path / "copy", 2, spark)] == ["shop", "shop_reports"]
+    assert load(tmp_path / "shop", 1, spark) == []
+
+
+def test_the_shop_is_the_same_every_time_and_has_a_life() -> None:
+    june = [shop.sales_day(day) for day in shop.dates(30)]
+    assert june == [shop.sales_day(day) for day in shop.dates(30)]
+    weekend = [len(day.orders) for day in june if day.date.weekday() in (5, 6)]
+    midweek = [len(day.orders) for day in june if day.date.weekday() in (1, 2, 3)]
+    assert min(weekend) > max(midweek)
+    orders = [order for day in june for order in day.orders]
+    assert 0.01 < sum(not order.is_sale for order in orders) / len(orders) < 0.05
+    assert len({order.order_id for order in orders}) == len(orders)
+    assert {order.customer_id for order in orders} <= {customer.customer_id for customer in shop.customers(june[-1].date)}
