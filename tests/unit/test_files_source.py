@@ -1,0 +1,216 @@
+"""Which files of a source are new."""
+
+from __future__ import annotations
+
+import os
+from pathlib import Path
+
+import pytest
+
+from lakeledger.errors import Failed, Invalid
+from lakeledger.lake import StoredFile
+from lakeledger.pipelines.sources.files import OnChange, discover, identify, matches_glob, plan_full, plan_incremental, split_glob
+from lakeledger.sync import SourceFile
+
+
+@pytest.fixture
+def landing(tmp_path: Path) -> Path:
+    folder = tmp_path / "landing"
+    folder.mkdir()
+    for name in ("a.csv", "b.csv"):
+        (folder / name).write_text(f"id\n{name}\n", encoding="utf-8")
+    return folder
+
+
+def found(landing: Path) -> list[StoredFile]:
+    return discover("*.csv", landing)
+
+
+def names(files: list[SourceFile] | list[StoredFile]) -> list[str]:
+    return [Path(file.path).name for file in files]
+
+
+def first_read(landing: Path) -> list[SourceFile]:
+    reading = plan_incremental(found(landing), [], "refuse")
+    assert reading is not None
+    return reading.files
+
+
+def touch(path: Path) -> None:
+    os.utime(path, (path.stat().st_mtime + 60,) * 2)
+
+
+@pytest.mark.parametrize(
+    ("pattern", "expected"),
+    [
+        ("/data/*.csv", ("/data", "*.csv")),
+        ("/data/2026-??/x.csv", ("/data", "2026-??/x.csv")),
+        ("/data/**/x.csv", ("/data", "**/x.csv")),
+        ("/data/[ab]/x.csv", ("/data", "[ab]/x.csv")),
+        ("s3://bucket/in/*.csv", ("s3://bucket/in", "*.csv")),
+        ("/data/x.csv", ("/data/x.csv", "")),
+    ],
+)
+def test_the_folder_in_front_of_the_first_wildcard_is_where_to_look(pattern: str, expected: tuple[str, str]) -> None:
+    assert split_glob(pattern) == expected
+
+
+@pytest.mark.parametrize(
+    ("pattern", "path", "matches"),
+    [
+        ("*.csv", "a.csv", True),
+        ("*.csv", "x/a.csv", False),
+        ("*.csv", "a.csv.gz", False),
+        ("*.csv", "acsv", False),
+        ("?.csv", "a.csv", True),
+        ("?.csv", "ab.csv", False),
+        ("?.csv", "/.csv", False),
+        ("**/*.csv", "a.csv", True),
+        ("**/*.csv", "x/y/a.csv", True),
+        ("x/**/a.csv", "x/a.csv", True),
+        ("x/**/a.csv", "xa.csv", False),
+        ("**", "x/a.csv", True),
+        ("x/**", "x/y/a.csv", True),
+        ("[ab].csv", "b.csv", True),
+        ("[ab].csv", "c.csv", False),
+        ("[a-c].csv", "b.csv", True),
+        ("[!ab].csv", "c.csv", True),
+        ("[!ab].csv", "a.csv", False),
+        ("x[!ab]y.csv", "x/y.csv", False),
+        ("a(1)+{2}.csv", "a(1)+{2}.csv", True),
+        ("[a", "[a", True),
+        ("[\\d].csv", "5.csv", False),
+    ],
+)
+def test_a_glob_matches_as_in_a_shell(pattern: str, path: str, matches: bool) -> None:
+    assert matches_glob(path, pattern) is matches
+
+
+def test_files_are_found_with_absolute_paths_in_order_without_bookkeeping(landing: Path) -> None:
+    (landing / "_SUCCESS.csv").touch()
+    (landing / ".a.csv.crc").touch()
+    (landing / "deep").mkdir()
+    (landing / "deep" / "c.csv").write_text("id\n", encoding="utf-8")
+    assert [file.path for file in found(landing)] == [f"{landing}/a.csv", f"{landing}/b.csv"]
+    assert names(discover("**/*.csv", landing)) == ["a.csv", "b.csv", "c.csv"]
+    assert names(discover(f"{landing}/a.csv", Path("/elsewhere"))) == ["a.csv"]
+    assert names(discover(f"file://{landing}/*.csv", Path("/elsewhere"))) == ["a.csv", "b.csv"]
+
+
+def test_a_file_is_the_same_from_wherever_the_document_is_addressed(landing: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.chdir(landing.parent)
+    from_above = discover("landing/*.csv", Path())
+    monkeypatch.chdir(landing)
+    assert discover("*.csv", Path()) == discover("../landing/*.csv", Path()) == from_above == found(landing)
+
+
+def test_a_folder_name_with_brackets_is_no_pattern(tmp_path: Path) -> None:
+    folder = tmp_path / "[2026]"
+    folder.mkdir()
+    (folder / "a.csv").write_text("id\n", encoding="utf-8")
+    assert names(discover("*.csv", folder)) == ["a.csv"]
+    assert names(discover("a.csv", folder)) == ["a.csv"]
+
+
+def test_a_file_named_without_wildcards_must_be_there(landing: Path) -> None:
+    with pytest.raises(Invalid, match=r"no such file: .*/nothing\.csv"):
+        discover("nothing.csv", landing)
+    assert discover("nothing*.csv", landing) == []
+
+
+def test_everything_is_new_at_first(landing: Path) -> None:
+    reading = plan_incremental(found(landing), [], "refuse")
+    assert reading is not None
+    assert names(reading.files) == ["a.csv", "b.csv"]
+    assert reading.position.count == 2
+
+
+def test_nothing_is_new_afterwards(landing: Path) -> None:
+    assert plan_incremental(found(landing), first_read(landing), "refuse") is None
+
+
+def test_only_what_came_is_read_and_the_position_counts_all(landing: Path) -> None:
+    known = first_read(landing)
+    (landing / "c.csv").write_text("id\n3\n", encoding="utf-8")
+    reading = plan_incremental(found(landing), known, "refuse")
+    assert reading is not None
+    assert names(reading.files) == ["c.csv"]
+    assert reading.position.count == 3
+
+
+@pytest.mark.parametrize("on_change", ["refuse", "load", "ignore"])
+def test_a_file_that_was_only_touched_is_not_new(landing: Path, on_change: OnChange) -> None:
+    known = first_read(landing)
+    touch(landing / "a.csv")
+    assert plan_incremental(found(landing), known, on_change) is None
+
+
+def test_a_file_that_changed_is_refused_loaded_or_ignored(landing: Path) -> None:
+    known = first_read(landing)
+    (landing / "a.csv").write_text("id\nother\n", encoding="utf-8")
+    with pytest.raises(Invalid, match=r"a\.csv changed after it was read: set changed_files to 'load'"):
+        plan_incremental(found(landing), known, "refuse")
+    assert plan_incremental(found(landing), known, "ignore") is None
+    reading = plan_incremental(found(landing), known, "load")
+    assert reading is not None
+    assert names(reading.files) == ["a.csv"]
+    assert reading.position.count == 2
+    assert plan_incremental(found(landing), [*known[1:], *reading.files], "refuse") is None
+
+
+def test_a_changed_file_of_the_same_size_is_noticed(landing: Path) -> None:
+    known = first_read(landing)
+    (landing / "a.csv").write_text("id\nA.csv\n", encoding="utf-8")
+    touch(landing / "a.csv")
+    with pytest.raises(Invalid, match="changed after it was read"):
+        plan_incremental(found(landing), known, "refuse")
+
+
+def test_a_file_that_vanished_changes_nothing(landing: Path) -> None:
+    known = first_read(landing)
+    (landing / "a.csv").unlink()
+    assert plan_incremental(found(landing), known, "refuse") is None
+
+
+def test_the_position_tells_sets_of_files_apart_whatever_their_order(landing: Path) -> None:
+    both = plan_incremental(found(landing), [], "refuse")
+    turned = plan_incremental(reversed(found(landing)), [], "refuse")
+    (landing / "b.csv").write_text("id\nother\n", encoding="utf-8")
+    other = plan_incremental(found(landing), [], "refuse")
+    assert both is not None
+    assert turned is not None
+    assert other is not None
+    assert both.position == turned.position
+    assert both.position != other.position
+
+
+def test_a_full_load_reads_all_that_is_there_now(landing: Path) -> None:
+    known = first_read(landing)
+    (landing / "a.csv").unlink()
+    (landing / "c.csv").write_text("id\n3\n", encoding="utf-8")
+    reading = plan_full(found(landing), known)
+    assert names(reading.files) == ["b.csv", "c.csv"]
+    assert reading.position.count == 3
+
+
+def test_a_full_load_of_the_same_files_is_at_the_same_position(landing: Path) -> None:
+    first = plan_full(found(landing), [])
+    touch(landing / "a.csv")
+    again = plan_full(found(landing), first.files)
+    assert again.position == first.position
+    assert [file.identity for file in again.files] == [file.identity for file in first.files]
+
+
+def test_a_full_load_takes_a_changed_file_as_it_is_now(landing: Path) -> None:
+    first = plan_full(found(landing), [])
+    (landing / "a.csv").write_text("id\nother\n", encoding="utf-8")
+    again = plan_full(found(landing), first.files)
+    assert again.position.count == first.position.count
+    assert again.position.digest != first.position.digest
+
+
+def test_a_file_that_vanishes_while_it_is_identified_fails_the_run(landing: Path) -> None:
+    listed = found(landing)
+    (landing / "a.csv").unlink()
+    with pytest.raises(Failed, match=r"a\.csv vanished while it was being read: run it again"):
+        identify(listed[0])

@@ -1,0 +1,84 @@
+"""Secrets do not get out, and what is no secret stays readable."""
+
+from __future__ import annotations
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from lakeledger.redaction import scrub
+
+WORDS = st.text("abcdefghijklmnopqrstuvwxyz0123456789%+!$._-", min_size=1, max_size=20)
+
+
+@pytest.mark.parametrize(
+    ("text", "expected"),
+    [
+        ("postgresql://ann:hunter2@db:5432/shop", "postgresql://ann:***@db:5432/shop"),
+        ("cannot reach postgresql://ann:hunter2@db/shop: refused", "cannot reach postgresql://ann:***@db/shop: refused"),
+        ("redis://:hunter2@cache", "redis://:***@cache"),
+        ("jdbc:postgresql://ann:hunter2@db/shop", "jdbc:postgresql://ann:***@db/shop"),
+        ("host=db password=hunter2 user=ann", "host=db password=*** user=ann"),
+        ("jdbc:mysql://db/shop?user=ann&password=hunter2&ssl=true", "jdbc:mysql://db/shop?user=ann&password=***&ssl=true"),
+        ("Password = hunter2; Database = shop", "Password = ***; Database = shop"),
+        ("TOKEN=hunter2", "TOKEN=***"),
+        ("api_key=hunter2,region=eu", "api_key=***,region=eu"),
+    ],
+)
+def test_a_password_is_replaced_and_the_rest_is_kept(text: str, expected: str) -> None:
+    assert scrub(text) == expected
+
+
+@pytest.mark.parametrize(
+    "text",
+    [
+        "postgresql://ann:hunter2@secret@db/shop",
+        "postgresql://ann:hunter2/secret@db/shop",
+        "postgresql://ann:hunter2:secret@db/shop",
+        "postgresql://ann:hunter2#secret?@db/shop",
+        "connect(password='hunter2 secret')",
+        'connect(host="db", password="hunter2 secret")',
+        "connect(password='hunter2",
+        "{'user': 'ann', 'password': 'hunter2 secret'}",
+        '{"user":"ann","api_key":"hunter2"}',
+        "PGPASSWORD=hunter2",
+        "db_password=hunter2",
+        "sslpassword=hunter2",
+        "access_token=hunter2",
+        "client_secret=hunter2",
+        "aws_secret_access_key=hunter2",
+        "spark.hadoop.fs.s3a.secret.key=hunter2",
+    ],
+)
+def test_no_way_to_write_a_secret_lets_it_out(text: str) -> None:
+    assert "hunter2" not in scrub(text)
+    assert "secret@" not in scrub(text)
+    assert "secret'" not in scrub(text)
+    assert 'secret"' not in scrub(text)
+
+
+@given(user=WORDS, password=WORDS, host=WORDS)
+def test_no_password_in_a_url_survives(user: str, password: str, host: str) -> None:
+    assert scrub(f"x postgresql://{user}:{password}@{host}/db y") == f"x postgresql://{user}:***@{host}/db y"
+
+
+@pytest.mark.parametrize(
+    "text",
+    [
+        "sqlite:///shop/ledger.db",
+        "postgresql://ann@db:5432/shop",
+        "http://localhost:8080/tables/orders",
+        "http://localhost:8080/users/ann@example.com",
+        "run 12 was taken over (token 3, now 4)",
+        "the password is wrong",
+        "if password == wanted:",
+        "ValueError: a: b @ c",
+    ],
+)
+def test_what_is_no_secret_is_left_alone(text: str) -> None:
+    assert scrub(text) == text
+
+
+@given(st.text())
+def test_scrubbing_twice_changes_nothing_more(text: str) -> None:
+    assert scrub(scrub(text)) == scrub(text)
