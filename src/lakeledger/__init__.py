@@ -1,7 +1,6 @@
 """lakeledger: the operational memory of a Spark lakehouse.
 
-    import lakeledger
-    ledger = lakeledger.open("sqlite:///shop/ledger.db")
+`ledger = lakeledger.open("sqlite:///shop/ledger.db")` is the way in; what it gives is a `Ledger`.
 """
 
 from importlib import import_module

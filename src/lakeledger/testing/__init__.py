@@ -1,7 +1,6 @@
 """For tests, ours and yours: stop the world at a named point of the commit.
 
-    lakeledger.testing.kill_at("in_transaction")   # in a child process: it dies there, as by kill -9
-    with lakeledger.testing.raise_at("after_write", Boom()): …
+`kill_at("in_transaction")` in a child process: it dies there, as by kill -9. `with raise_at("after_write", Boom()):` raises there.
 """
 
 from __future__ import annotations
