@@ -1,0 +1,216 @@
+"""`lakeledger demo`: a small shop, loaded day by day, and everything the ledger knows of it afterwards."""
+
+from __future__ import annotations
+
+import os
+import shlex
+import time
+from collections import Counter
+from collections.abc import Iterator, Sequence
+from contextlib import contextmanager
+from datetime import date
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+import click
+
+from lakeledger import demo as shops
+from lakeledger.cli import show
+from lakeledger.cli.options import as_help
+from lakeledger.cli.positions import describe
+from lakeledger.demo import Demo, Done
+from lakeledger.demo.folder import YAML
+from lakeledger.errors import Invalid
+from lakeledger.runs import Run
+
+if TYPE_CHECKING:
+    from rich.progress import Progress, TaskID
+
+LAST_RUNS = 5
+LAST_DAYS = 7
+BAR_WIDTH = 40
+# Variables that the demo ignores, but every other command does not.
+ELSEWHERE = ("LAKELEDGER_URL", "LAKELEDGER_WAREHOUSE", "LAKELEDGER_TENANT")
+SHAPE = '{"tables", "runs", "positions": rows of each, "location": {"ledger", "warehouse", "landing", "pipeline"}}'
+
+HELP = """\
+See it work: make a small shop, load it day by day, show what the ledger knows.
+
+Run it again, also after an interruption: nothing is loaded twice.
+
+  lakeledger demo
+  lakeledger demo --folder shop --days 7
+"""
+
+
+@click.command(help=as_help(HELP))
+@click.option("--folder", default="lakeledger-demo", show_default=True, metavar="FOLDER", help="Where the shop is made.")
+@click.option("--days", default=30, show_default=True, metavar="N", help=f"How many days it has been open, at most {shops.MAX_DAYS}.")
+@click.option("--json", "as_json", is_flag=True, help=f"Print only JSON: {SHAPE}")
+def demo(folder: str, days: int, as_json: bool) -> None:
+    """Make the shop in the folder, load it and show it."""
+    if not folder.strip():
+        raise Invalid("--folder is empty: give a name or leave the option out")
+    with shops.open(Path(folder), days) as shop:
+        if as_json:
+            for _ in shop.load():
+                pass
+        else:
+            _load(shop)
+        sold = shop.check()
+        runs = shop.ledger.runs.list(limit=1_000)
+        if as_json:
+            _print_json(shop, runs)
+        else:
+            show.print_text(f"✓ The tables hold exactly what the shop sold in {_count(shop.days)}: {sold}.\n", "green")
+            _print_report(shop, runs, folder)
+
+
+def _load(shop: Demo) -> None:
+    """Load what is missing; how it goes is told on stderr."""
+    missing = shop.missing()
+    if not missing and shop.reports_are_current():
+        click.echo(f"Nothing to load: {_span(shop.days)} in the ledger already.\n", err=True)
+        return
+    click.echo(f"A small shop, {_span(shop.days)}: loaded once a day, reported once a week.", err=True)
+    if loaded := len(shop.days) - len(missing):
+        click.echo(f"{loaded} of them in the ledger already.", err=True)
+    try:
+        _start_spark(shop)
+        with _progress(len(missing)) as (bar, task):
+            for done in shop.load():
+                _tell(done, bar, task)
+    except KeyboardInterrupt:
+        click.echo("\nInterrupted. Run the same command again: it goes on from here.", err=True)
+        raise
+    click.echo(err=True)
+
+
+def _start_spark(shop: Demo) -> None:
+    started = time.monotonic()
+    with show.console(stderr=True).status("Starting Spark …"):
+        version = shop.ledger.spark.version
+    click.echo(f"Spark {version} started in {show.duration((time.monotonic() - started) * 1000)}.", err=True)
+
+
+@contextmanager
+def _progress(days: int) -> Iterator[tuple[Progress, TaskID]]:
+    from rich.progress import BarColumn, MofNCompleteColumn, Progress, TextColumn, TimeElapsedColumn
+
+    console = show.console(stderr=True)
+    columns = (BarColumn(30), MofNCompleteColumn(), TextColumn("days"), TimeElapsedColumn(), TextColumn("{task.description}", style="dim"))
+    with Progress(*columns, console=console, disable=not console.is_terminal) as bar:
+        yield bar, bar.add_task("the first day is the slowest", total=max(days, 1))
+
+
+def _tell(done: Done, bar: Progress, task: TaskID) -> None:
+    run = done.run
+    line = f"{done.day:%a %d %b}  {run.pipeline_id:12}  {run.records_processed:>7,} rows  {show.duration(run.duration_ms):>7}"
+    if bar.disable:
+        click.echo(line, err=True)
+    bar.update(task, advance=1 if run.pipeline_id == shops.DAILY else 0, description=line)
+
+
+def _print_json(shop: Demo, runs: Sequence[Run]) -> None:
+    positions = shop.ledger.positions.list()
+    show.print_json({"tables": shop.tables(), "runs": runs, "positions": positions, "location": _location(shop)})
+
+
+def _print_report(shop: Demo, runs: Sequence[Run], folder: str) -> None:
+    _print_tables(shop)
+    _print_runs(runs)
+    _print_positions(shop)
+    _print_revenue(shop)
+    show.print_facts(_location(shop))
+    _print_next(folder)
+
+
+def _print_tables(shop: Demo) -> None:
+    rows = [
+        (
+            str(table.name),
+            show.count(table.current_version),
+            show.count(table.row_count),
+            show.count(table.file_count),
+            show.size(table.total_size),
+            show.ago(table.last_modified),
+        )
+        for table in shop.tables()
+    ]
+    show.print_table(["table", ">version", ">rows", ">files", ">size", "last change"], rows)
+
+
+def _print_runs(runs: Sequence[Run]) -> None:
+    shown = runs[:LAST_RUNS]
+    rows = [
+        (
+            short,
+            run.pipeline_id,
+            show.status(run.status),
+            show.count(run.records_processed),
+            show.duration(run.duration_ms),
+            show.ago(run.start_time),
+        )
+        for short, run in zip(show.short_ids([run.id for run in shown]), shown, strict=True)
+    ]
+    show.print_table([f"last {len(shown)} runs", "module", "status", ">rows", ">took", "started"], rows)
+    states = ", ".join(f"{number} {state.lower()}" for state, number in Counter(run.status for run in runs).items())
+    times = [run.duration_ms or 0 for run in runs]
+    show.print_text(f"{len(runs)} runs: {states}; {show.duration(sum(times))} in all, the slowest {show.duration(max(times))}\n")
+
+
+def _print_positions(shop: Demo) -> None:
+    rows = [
+        (
+            marker.source.name,
+            f"{describe(marker.position_kind, marker.position_data)} read",
+            show.count(marker.version),
+            show.ago(marker.last_updated),
+        )
+        for marker in shop.ledger.positions.list()
+    ]
+    show.print_table(["source", "position", ">moves", "last move"], rows)
+
+
+def _print_revenue(shop: Demo) -> None:
+    from rich.text import Text
+
+    days = sorted(shop.read("gold.daily_revenue"), key=lambda row: row["order_date"])[-LAST_DAYS:]
+    most = max(row["revenue"] for row in days)
+    rows = [
+        (
+            f"{row['order_date']:%a %d %b}",
+            show.count(row["orders"]),
+            f"{row['revenue']:,.2f}",
+            Text("█" * round(BAR_WIDTH * row["revenue"] / most), style="cyan"),
+        )
+        for row in days
+    ]
+    show.print_table(["gold.daily_revenue", ">orders", ">revenue", ""], rows)
+
+
+def _location(shop: Demo) -> dict[str, str]:
+    ledger = shop.ledger
+    pipeline, landing = shop.folder / YAML, shop.folder / "landing"
+    return {"ledger": ledger.database.url, "warehouse": ledger.warehouse, "landing": str(landing), "pipeline": str(pipeline)}
+
+
+def _print_next(folder: str) -> None:
+    tries = {
+        f"cd {shlex.quote(folder)}": "",
+        **{f"unset {name}": "it would lead to another ledger" for name in ELSEWHERE if os.environ.get(name)},
+        "lakeledger tables history gold.daily_revenue": "each version, and the run that made it",
+        "lakeledger positions show shop.orders": "how far it was read, and from which files",
+        "lakeledger tables verify --all": "every file against its checksum",
+        f"lakeledger run {YAML}": "nothing new: nothing loaded twice",
+    }
+    show.print_title("try next")
+    show.print_facts(tries)
+
+
+def _span(days: Sequence[date]) -> str:
+    return f"{_count(days)} ({days[0]} to {days[-1]})"
+
+
+def _count(days: Sequence[date]) -> str:
+    return f"{len(days)} day{'' if len(days) == 1 else 's'}"

@@ -1,0 +1,83 @@
+"""`lakeledger init`: a project that runs at once."""
+
+from __future__ import annotations
+
+import json
+import shlex
+from importlib.resources import files
+from pathlib import Path
+from string import Template
+
+import click
+
+from lakeledger import config
+from lakeledger import open as open_ledger
+from lakeledger.cli import show
+from lakeledger.cli.options import Options, shared
+from lakeledger.errors import Invalid, LakeledgerError
+from lakeledger.redaction import scrub
+
+# Where each template goes.
+FILES = {config.FILE_NAME: "lakeledger.toml", "pipeline.yaml": "pipeline.yaml", "data/orders_1.csv": "orders_1.csv"}
+
+
+@click.command()
+@click.argument("folder", default=".")
+@shared('{"folder": …, "files": […], "url": …, "warehouse": …}')
+def init(options: Options, folder: str) -> None:
+    """Start a project in FOLDER: lakeledger.toml, pipeline.yaml, a sample CSV, and the ledger.
+
+    No file is ever overwritten. A url with a password is not written down: set LAKELEDGER_URL.
+
+    lakeledger init shop && cd shop && lakeledger run
+    """
+    root = Path(folder).resolve()
+    paths = {root / name: template for name, template in FILES.items()}
+    if taken := [str(path) for path in paths if path.exists()]:
+        raise Invalid(f"not overwritten: {', '.join(taken)}; choose another folder, or go on with `lakeledger run`")
+    secret = options.url is not None and scrub(options.url) != options.url
+    here = options.settings()  # relative paths are meant from here, and would be read from there
+    given = {name: str(getattr(here, name)) for name in options.given()}
+    made = [_write(path, _render(template, given, hide_url=secret)) for path, template in paths.items()]
+    try:
+        settings = options.settings(root / config.FILE_NAME)
+        warehouse = settings.warehouse_uri
+        with open_ledger(settings) as ledger:
+            url = ledger.database.url
+    except LakeledgerError:
+        # A project without its ledger would only be in the way of the next try.
+        for path in made:
+            path.unlink(missing_ok=True)
+        raise
+    if options.as_json:
+        show.print_json({"folder": root, "files": made, "url": url, "warehouse": warehouse})
+        return
+    for path in made:
+        click.echo(f"wrote {path}")
+    click.echo(f"made  {url}")
+    if secret:
+        click.echo("the url holds a password, so it was not written down: set LAKELEDGER_URL")
+    show.print_next("lakeledger run" if root == Path.cwd() else f"cd {shlex.quote(folder)} && lakeledger run")
+
+
+def _render(template: str, given: dict[str, str], *, hide_url: bool) -> str:
+    text = files("lakeledger.cli").joinpath("templates", template).read_text(encoding="utf-8")
+    settings = {"url": config.DEFAULT_URL, "warehouse": config.DEFAULT_WAREHOUSE, "tenant": "default"}
+    if "url" in given:
+        settings.pop("warehouse")
+    settings |= given
+    # JSON's strings are TOML's too.
+    lines = [f"{name} = {json.dumps(value, ensure_ascii=False)}" for name, value in settings.items()]
+    if hide_url:
+        lines[0] = "# url is in LAKELEDGER_URL, because it holds a password"
+    return Template(text).safe_substitute(settings="\n".join(lines) + "\n")
+
+
+def _write(path: Path, text: str) -> Path:
+    try:
+        path.parent.mkdir(parents=True, exist_ok=True)
+        with path.open("x", encoding="utf-8") as stream:
+            stream.write(text)
+    except OSError as error:
+        raise Invalid(f"cannot write {path}: {error.strerror}; choose a folder that can be written") from error
+    return path

@@ -1,0 +1,156 @@
+"""What every command takes: where the ledger is, whose it is, and whether a person or a script reads the answer."""
+
+from __future__ import annotations
+
+import functools
+import inspect
+import re
+import shlex
+from collections.abc import Callable
+from dataclasses import dataclass
+from datetime import timedelta
+from pathlib import Path
+from typing import TYPE_CHECKING, Any, NoReturn
+
+import click
+
+from lakeledger import config
+from lakeledger.config import Settings
+from lakeledger.errors import Invalid
+from lakeledger.redaction import scrub
+
+if TYPE_CHECKING:
+    from lakeledger.db import Database
+    from lakeledger.db.migrate import Step
+    from lakeledger.ledger import Ledger
+
+SQLITE = "sqlite:///"
+LONGEST = timedelta(days=3_650)
+
+_DURATION = re.compile(r"(?:(\d{1,9})d)?(?:(\d{1,9})h)?(?:(\d{1,9})m)?(?:(\d{1,9})s)?")
+
+Command = Callable[..., int | None]
+
+
+@dataclass(frozen=True)
+class Options:
+    """The options that all commands share, as given."""
+
+    url: str | None
+    warehouse: str | None
+    tenant: str | None
+    as_json: bool
+
+    def given(self) -> dict[str, str]:
+        """The settings among them. Raises Invalid for an empty one, which is a variable that somebody forgot to set."""
+        found = {"url": self.url, "warehouse": self.warehouse, "tenant": self.tenant}
+        if empty := [name for name, value in found.items() if value is not None and not value.strip()]:
+            raise Invalid(f"--{empty[0]} is empty: give a value or leave the option out")
+        return {name: value for name, value in found.items() if value is not None}
+
+    def settings(self, file: Path | None = None) -> Settings:
+        """The settings of that file, or of the nearest one, with these options on top. Raises Invalid."""
+        try:
+            return config.load(file, None, **self.given())
+        except RuntimeError as error:  # whose home ~name is, nobody knows
+            raise Invalid(f"{error} Write the path without ~") from error
+
+    def open(self) -> Ledger:
+        """The ledger, which must be there: reading never makes one. Raises Invalid, Unavailable or NotInstalled."""
+        from lakeledger.ledger import open as open_ledger
+
+        settings = self.settings()
+        require_ledger(settings)
+        return open_ledger(settings)
+
+    def command(self, words: str) -> str:
+        """A command to suggest, with the options that lead to the same ledger."""
+        return " ".join(["lakeledger", words, *(f"--{name} {shlex.quote(scrub(value))}" for name, value in self.given().items())])
+
+
+def shared(shape: str) -> Callable[[Command], Command]:
+    """Give a command --url, --warehouse, --tenant and --json, as one `options` argument, its first. `shape` is what --json prints."""
+
+    def decorate(command: Command) -> Command:
+        @click.option("--url", metavar="URL", help="The ledger: sqlite:///file.db or postgresql://user@host/database.")
+        @click.option("--warehouse", metavar="FOLDER", help="Where the tables' files are: a folder or an object store URL.")
+        @click.option("--tenant", metavar="NAME", help="Whose ledger it is.")
+        @click.option("--json", "as_json", is_flag=True, help=f"Print only JSON: {shape}")
+        @functools.wraps(command)
+        def with_options(url: str | None, warehouse: str | None, tenant: str | None, as_json: bool, **rest: Any) -> int | None:
+            return command(Options(url, warehouse, tenant, as_json), **rest)
+
+        with_options.__doc__ = as_help(command.__doc__ or "")
+        return with_options
+
+    return decorate
+
+
+def as_help(docstring: str) -> str:
+    """A docstring as click reads it. A paragraph of commands is kept line by line, because it is there to be copied."""
+    paragraphs = inspect.cleandoc(docstring).split("\n\n")
+    return "\n\n".join(_verbatim(each) if each.lstrip().startswith("lakeledger ") else each for each in paragraphs)
+
+
+def _verbatim(paragraph: str) -> str:
+    return "\n".join(["\b", *(f"  {line.strip()}" for line in paragraph.splitlines())])
+
+
+class Duration(click.ParamType[timedelta]):
+    """A time span as people type it: 90s, 30m, 1h30m, 2d or 0."""
+
+    name = "duration"
+
+    def convert(self, value: Any, param: click.Parameter | None, ctx: click.Context | None) -> timedelta:
+        if isinstance(value, timedelta):
+            return value
+        text = str(value).strip().lower()
+        match = _DURATION.fullmatch("0s" if text == "0" else text)
+        if match is None or not any(match.groups()):
+            self._refuse(value, param, ctx)
+        days, hours, minutes, seconds = (int(part or 0) for part in match.groups())
+        total = days * 86_400 + hours * 3_600 + minutes * 60 + seconds
+        if total > LONGEST.total_seconds():
+            self._refuse(value, param, ctx)
+        return timedelta(seconds=total)
+
+    def _refuse(self, value: Any, param: click.Parameter | None, ctx: click.Context | None) -> NoReturn:
+        self.fail(f"{value!r} is not a time span: write 90s, 30m, 1h, 2d (at most {LONGEST.days}d) or 0", param, ctx)
+
+
+def require_ledger(settings: Settings) -> None:
+    """Raise Invalid if there is no ledger at the url, without making one there."""
+    from lakeledger.db import open as open_database
+
+    require_database(settings)
+    database = open_database(settings.database_url)
+    try:
+        if all(step.applied_at is None for step in migrations(database)):
+            raise Invalid(f"no ledger in {database.url}: run `lakeledger db migrate` to make one there, or give another --url")
+    finally:
+        database.close()
+
+
+def require_database(settings: Settings) -> None:
+    """Raise Invalid if the SQLite file is not there; any other database has to be asked."""
+    url = settings.database_url
+    if not url.startswith(SQLITE) or url == SQLITE:
+        return
+    try:
+        there = Path(url.removeprefix(SQLITE)).stat().st_size > 0
+    except (FileNotFoundError, NotADirectoryError):
+        there = False
+    except OSError as error:
+        raise Invalid(f"cannot look at {url}: {error.strerror}; check the folder's permissions or give another --url") from error
+    if not there:
+        raise Invalid(f"no ledger at {url}: run `lakeledger init` or give --url")
+
+
+def migrations(database: Database) -> list[Step]:
+    """Every migration, applied or pending. Changes nothing. Raises Failed if the ledger is of a later release."""
+    from lakeledger.db import migrate
+
+    steps = migrate.status(database)
+    if all(step.applied_at for step in steps):
+        migrate.migrate(database)  # there is nothing to do, and so it only compares
+    return steps

@@ -1,0 +1,173 @@
+"""What a run shows while it works: a live list on a terminal, plain lines elsewhere, nothing for scripts."""
+
+from __future__ import annotations
+
+import threading
+import time
+from collections.abc import Iterator, Sequence
+from contextlib import contextmanager, suppress
+from dataclasses import dataclass, field
+from typing import TYPE_CHECKING, Protocol
+
+import click
+
+from lakeledger.cli import show
+from lakeledger.runs import Status
+
+if TYPE_CHECKING:
+    from rich.console import RenderableType
+    from rich.spinner import Spinner
+
+    from lakeledger.pipelines.documents import Module
+    from lakeledger.pipelines.runner import StepResult
+
+STOPPING = "stopping Spark; press Ctrl-C again to leave without it"
+
+
+class Progress(Protocol):
+    """Who is told, from any thread, what happens. Never raises: a load must not fail because nobody looks."""
+
+    def step(self, module: str, result: StepResult) -> None: ...
+    def spark_is_starting(self) -> None: ...
+    def spark_has_started(self) -> None: ...
+    def stopping(self) -> None: ...
+    def leave(self) -> None: ...
+
+
+@contextmanager
+def watch(modules: Sequence[Module], *, silent: bool) -> Iterator[Progress]:
+    """The progress that fits where stderr goes."""
+    if silent:
+        yield Silent()
+    elif show.console(stderr=True).is_terminal and not show.console(stderr=True).is_dumb_terminal:
+        with _live(modules) as board:
+            yield board
+    else:
+        yield Lines()
+
+
+class Silent:
+    """Says nothing."""
+
+    def step(self, module: str, result: StepResult) -> None: ...
+    def spark_is_starting(self) -> None: ...
+    def spark_has_started(self) -> None: ...
+    def stopping(self) -> None: ...
+    def leave(self) -> None: ...
+
+
+class Lines:
+    """One line on stderr for each thing that happens."""
+
+    def step(self, module: str, result: StepResult) -> None:
+        self._say(f"{module}.{result.source_id} → {result.target}: {outcome(result)}")
+
+    def spark_is_starting(self) -> None:
+        self._say("starting Spark…")
+
+    def spark_has_started(self) -> None: ...
+
+    def stopping(self) -> None:
+        self._say(STOPPING)
+
+    def leave(self) -> None: ...
+
+    def _say(self, line: str) -> None:
+        with suppress(OSError):
+            click.echo(show.scrubbed(line), err=True)
+
+
+@dataclass
+class Row:
+    """One source on the board."""
+
+    target: str
+    status: str = "PENDING"
+    told: str = "waiting"
+    started: float | None = None
+    ended: float | None = None
+
+    @property
+    def took(self) -> str:
+        return "" if self.started is None else show.duration(((self.ended or time.monotonic()) - self.started) * 1000)
+
+
+@dataclass
+class Board:
+    """Every source and how it stands, drawn again and again by rich."""
+
+    rows: dict[tuple[str, str], Row]
+    spinner: Spinner
+    starting: bool = False
+    stopped: bool = False
+    lock: threading.Lock = field(default_factory=threading.Lock)
+
+    def step(self, module: str, result: StepResult) -> None:
+        with self.lock:
+            row = self.rows.setdefault((module, result.source_id), Row(result.target))
+            row.status, row.told = str(result.status), outcome(result)
+            if result.status == Status.RUNNING:
+                row.started = time.monotonic()
+            else:
+                row.ended = time.monotonic()
+
+    def spark_is_starting(self) -> None:
+        self.starting = True
+
+    def spark_has_started(self) -> None:
+        self.starting = False
+
+    def stopping(self) -> None:
+        self.stopped = True
+
+    def leave(self) -> None:
+        show.console(stderr=True).show_cursor()
+
+    def __rich__(self) -> RenderableType:
+        from rich.console import Group
+        from rich.table import Table
+        from rich.text import Text
+
+        grid = Table.grid(padding=(0, 2, 0, 0))
+        grid.add_column(width=1)
+        for justify in ("left", "left", "right"):
+            grid.add_column(no_wrap=True, justify=justify)
+        grid.add_column(overflow="ellipsis")
+        with self.lock:
+            for (module, source), row in self.rows.items():
+                sign, style = show.STATUS[row.status]
+                running = row.status == Status.RUNNING
+                told = "starting Spark…" if running and self.starting else show.scrubbed(row.told)
+                grid.add_row(
+                    self.spinner if running else Text(sign, style=style),
+                    Text(show.safe(f"{module}.{source}")),
+                    Text(f"→ {row.target}", style="dim"),
+                    Text(row.took),
+                    Text(told, style=style, no_wrap=True, overflow="ellipsis"),
+                )
+        return Group(grid, Text(STOPPING, style="yellow")) if self.stopped else grid
+
+
+@contextmanager
+def _live(modules: Sequence[Module]) -> Iterator[Progress]:
+    from rich.live import Live
+    from rich.spinner import Spinner
+
+    rows = {
+        (module.module_name, source.source_id): Row(str(source.target_config.name))
+        for module in modules
+        for level in module.levels()
+        for source in level
+    }
+    board = Board(rows, Spinner("dots", style="cyan"))
+    with Live(board, console=show.console(stderr=True), refresh_per_second=8, transient=True):
+        yield board
+
+
+def outcome(result: StepResult) -> str:
+    """How a source went, or goes, in a few words."""
+    if result.loaded:
+        return f"{show.plural(result.loaded.rows, 'row')}, {result.loaded.summary}" if result.loaded.committed else result.loaded.summary
+    if result.status in (Status.FAILED, Status.SKIPPED):
+        return f"{str(result.status).lower()}: {result.error}"
+    return str(result.status).lower()

@@ -1,0 +1,208 @@
+"""`lakeledger run`: carry out the pipelines that a YAML file declares."""
+
+from __future__ import annotations
+
+import os
+import signal
+import threading
+from collections.abc import Iterator, Sequence
+from contextlib import contextmanager
+from dataclasses import dataclass
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+import click
+
+from lakeledger import Ledger, Settings, config
+from lakeledger.cli import DONE, FAILED, INTERRUPTED, PARTLY_FAILED, show
+from lakeledger.cli.options import Options, shared
+from lakeledger.cli.progress import Progress, watch
+from lakeledger.config import suggest
+from lakeledger.errors import Failed, LakeledgerError, NotFound
+from lakeledger.runs import Run, Status, Step
+from lakeledger.runs.model import TRIGGERS
+
+if TYPE_CHECKING:
+    from pyspark.sql import SparkSession
+
+    from lakeledger.pipelines.documents import Module
+    from lakeledger.pipelines.runner import ModuleResult
+
+PIPELINE_FILE = "pipeline.yaml"
+
+
+@dataclass(frozen=True)
+class Outcome:
+    """How one module went: its run and steps as the ledger has them, or why it could not start."""
+
+    module_name: str
+    run: Run | None = None
+    steps: Sequence[Step] = ()
+    result: ModuleResult | None = None
+    error: LakeledgerError | None = None
+
+    def statuses(self) -> list[str]:
+        """Of each step; a module that could not start counts as one that failed."""
+        return ["FAILED"] if self.error else [step.status for step in self.steps]
+
+    def document(self) -> dict[str, Any]:
+        """As scripts read it."""
+        if self.error:
+            return {
+                "module_name": self.module_name,
+                "error": show.error_object(type(self.error).__name__, str(self.error), retryable=self.error.retryable),
+            }
+        return {"module_name": self.module_name, "run": self.run, "steps": self.steps}
+
+
+@click.command()
+@click.argument("file", required=False, type=click.Path(path_type=Path))
+@click.option("--module", metavar="NAME", help="Run only this module.")
+@click.option("--trigger", type=click.Choice(TRIGGERS), default="manual", show_default=True, help="Who or what starts it, for the run log.")
+@shared('{"modules": [{"module_name", "run": row of pipeline_runs, "steps": [row of step_logs]}]}')
+def run(options: Options, file: Path | None, module: str | None, trigger: str) -> int:
+    """Run the pipelines of FILE, by default pipeline.yaml beside lakeledger.toml.
+
+    The file is checked first. Each source loads what is new and commits it with its position; a failing source does not stop
+    its neighbours, only what waits for it. Exit 0 if all went well, 3 if some sources failed, 1 if all did.
+
+      lakeledger run
+      lakeledger run pipelines/shop.yaml --module shop
+    """
+    path = (file or _default_file()).absolute()
+    modules = _load(path, module)
+    with watch(modules, silent=options.as_json) as progress, Watched(options.settings(), progress) as ledger, ledger.stopping_spark():
+        outcomes = [_run(ledger, each, path.parent, trigger, contain=len(modules) > 1) for each in modules]
+    if options.as_json:
+        show.print_json({"modules": [outcome.document() for outcome in outcomes]})
+    else:
+        for outcome in outcomes:
+            _show(outcome)
+        show.print_next(options.command(_next(outcomes)))
+    return exit_code(outcomes)
+
+
+class Watched(Ledger):
+    """A ledger that tells when it starts Spark, which takes seconds, and that lets go of it on Ctrl-C."""
+
+    def __init__(self, settings: Settings, progress: Progress) -> None:
+        super().__init__(settings)
+        self.progress = progress
+        self._stopped = False
+
+    @property
+    def spark(self) -> SparkSession:
+        if self._spark is not None:
+            return super().spark
+        self.progress.spark_is_starting()
+        session = super().spark
+        _keep_traces_off_the_terminal(session)
+        self.progress.spark_has_started()
+        if self._stopped:
+            raise Failed("interrupted")
+        return session
+
+    @contextmanager
+    def stopping_spark(self) -> Iterator[None]:
+        """Have Ctrl-C end Spark's jobs: the steps that wait for them would else go on, unseen, to their end.
+
+        Spark does not always let go at once. A second Ctrl-C leaves without it; the next run settles what this one was.
+        """
+
+        def stop(*_: object) -> None:
+            if self._stopped:
+                self.progress.leave()
+                os._exit(INTERRUPTED)
+            self._stopped = True
+            self.progress.stopping()
+            if self._spark is not None:
+                self._spark.interruptAll()
+            raise KeyboardInterrupt
+
+        if threading.current_thread() is not threading.main_thread():
+            yield
+            return
+        before = signal.signal(signal.SIGINT, stop)
+        try:
+            yield
+        finally:
+            signal.signal(signal.SIGINT, before)
+
+
+def _keep_traces_off_the_terminal(session: SparkSession) -> None:
+    """A failing source is told in one line; the JVM would add a hundred."""
+    from lakeledger.pipelines.session import is_remote
+
+    if not is_remote(session) and not os.environ.get("LAKELEDGER_DEBUG"):
+        session.sparkContext.setLogLevel("FATAL")
+
+
+def exit_code(outcomes: Sequence[Outcome]) -> int:
+    """0 if nothing failed, 3 if something did while something else completed, else 1."""
+    statuses = {status for outcome in outcomes for status in outcome.statuses()}
+    if Status.FAILED not in statuses:
+        return DONE
+    return PARTLY_FAILED if Status.COMPLETED in statuses else FAILED
+
+
+def _default_file() -> Path:
+    settings = config.find_file(Path.cwd())
+    return (settings.parent if settings else Path.cwd()) / PIPELINE_FILE
+
+
+def _load(path: Path, name: str | None) -> list[Module]:
+    """The modules to run, checked. Raises Invalid or NotFound, before anything is opened."""
+    from lakeledger.pipelines import documents
+
+    modules = documents.load(path).modules
+    chosen = [module for module in modules if name in (None, module.module_name)]
+    if not chosen:
+        names = [module.module_name for module in modules]
+        raise NotFound(f"no module {name!r} in {path}: it has {', '.join(names)}{suggest(name or '', names)}")
+    return chosen
+
+
+def _run(ledger: Watched, module: Module, base: Path, trigger: str, *, contain: bool) -> Outcome:
+    """Run one module. With `contain`, one that cannot start does not stop the others."""
+    try:
+        result = ledger.run_module(module, base, trigger, lambda step: ledger.progress.step(module.module_name, step))
+    except LakeledgerError as error:
+        if not contain:
+            raise
+        return Outcome(module.module_name, error=error)
+    return Outcome(module.module_name, ledger.runs.get(result.run_id), ledger.runs.steps(result.run_id), result)
+
+
+def _next(outcomes: Sequence[Outcome]) -> str:
+    """What to look at: the first run that failed, else the last one."""
+    runs = [outcome.run for outcome in outcomes if outcome.run]
+    failed = [run for run in runs if run.status == Status.FAILED]
+    return f"runs show {(failed or runs[-1:])[0].id[: show.SHORT_ID]}" if runs else "runs list"
+
+
+def _show(outcome: Outcome) -> None:
+    if outcome.error or not outcome.run or not outcome.result:
+        show.print_title(outcome.module_name)
+        show.print_error(str(outcome.error))
+        click.echo()
+        return
+    took = {step.step_name: show.duration(step.duration_ms) for step in outcome.steps if step.status != Status.SKIPPED}
+    rows = [
+        (
+            step.source_id,
+            step.target,
+            show.status(step.status),
+            show.count(step.loaded.rows) if step.loaded else "",
+            took.get(step.source_id, ""),
+            step.loaded.summary if step.loaded else "",
+        )
+        for step in outcome.result.steps
+    ]
+    show.print_title(f"{outcome.module_name}: run {outcome.run.id}, {show.duration(outcome.run.duration_ms)}")
+    if not rows:
+        click.echo("no active source\n")
+        return
+    show.print_table(["~source", "~target", "status", ">rows", ">took", "result"], rows)
+    problems = [(show.status(step.status), step.source_id, show.scrubbed(step.error)) for step in outcome.result.steps if step.error]
+    if problems:
+        show.print_grid(problems)

@@ -1,0 +1,153 @@
+"""`lakeledger runs`: what ran."""
+
+from __future__ import annotations
+
+from datetime import timedelta
+
+import click
+
+from lakeledger import Ledger
+from lakeledger.cli import show
+from lakeledger.cli.options import Duration, Options, shared
+from lakeledger.runs import Run, Status, Step, Transition
+
+
+@click.group()
+def runs() -> None:
+    """What ran: list and show runs, end those of lost workers."""
+
+
+@runs.command("list")
+@click.option("--pipeline", metavar="NAME", help="Only the runs of this pipeline.")
+@click.option("--status", type=click.Choice(list(Status.__members__), case_sensitive=False), help="Only runs in this state.")
+@click.option("--limit", type=click.IntRange(1, 1_000), default=20, show_default=True, help="How many.")
+@shared('{"runs": [row of pipeline_runs]}')
+def list_runs(options: Options, pipeline: str | None, status: str | None, limit: int) -> None:
+    """Runs, newest first.
+
+    lakeledger runs list --pipeline shop --status failed
+    """
+    with options.open() as ledger:
+        found = ledger.runs.list(pipeline, status, limit)
+    if options.as_json:
+        show.print_json({"runs": found})
+        return
+    if not found:
+        click.echo("no runs")
+        show.print_next(options.command("run"))
+        return
+    ids = show.short_ids([run.id for run in found])
+    rows = [
+        (
+            short,
+            run.pipeline_id,
+            show.status(run.status),
+            show.count(run.records_processed),
+            show.duration(run.duration_ms),
+            show.ago(run.start_time),
+            run.error_message or "",
+        )
+        for short, run in zip(ids, found, strict=True)
+    ]
+    show.print_table(["run", "~pipeline", "status", ">rows", ">took", "started", "~error"], rows)
+    show.print_next(options.command(f"runs show {ids[0]}"))
+
+
+@runs.command("show")
+@click.argument("run_id", metavar="ID")
+@shared('{"run": row of pipeline_runs, "steps": [row of step_logs], "transitions": [row of state_transitions]}')
+def show_run(options: Options, run_id: str) -> None:
+    """A run, its steps and every change of state. The beginning of the ID is enough.
+
+    lakeledger runs show 0199b2c4-7e1a
+    """
+    with options.open() as ledger:
+        run = ledger.runs.get(run_id)
+        steps = list(ledger.runs.steps(run.id))
+        transitions = _transitions(ledger, run, steps)
+        tables = {step.target_table for step in steps if step.target_table and ledger.tables.find(step.target_table)}
+    if options.as_json:
+        show.print_json({"run": run, "steps": steps, "transitions": transitions})
+        return
+    show.print_facts(_facts(run))
+    if steps:
+        show.print_table(["#", "~step", "type", "~target", "status", ">rows", ">took", "+detail"], [_step_row(step) for step in steps])
+    names = {run.id: "run", **{step.id: step.step_name for step in steps}}
+    show.print_table(["~changes", "state", "at", "~reason"], [_transition_row(each, names) for each in transitions])
+    show.print_next(options.command(f"tables show {min(tables)}" if tables else "runs list"))
+
+
+@runs.command()
+@click.option("--max-age", type=Duration(), help="Also end runs that are older, even if their worker lives: 24h.")
+@shared('{"runs": [row of pipeline_runs]}')
+def recover(options: Options, max_age: timedelta | None) -> None:
+    """End the runs of lost workers, each by what it committed.
+
+    A run is lost when its lease ran out or its process is gone. It ends COMPLETED if its commit is found, FAILED otherwise.
+
+      lakeledger runs recover
+    """
+    with options.open() as ledger:
+        ended = ledger.runs.recover(max_age)
+        verdicts = [ledger.runs.transitions(run.id)[-1].reason or "" for run in ended]
+    if options.as_json:
+        show.print_json({"runs": ended})
+        return
+    if not ended:
+        click.echo("no run is lost")
+        return
+    ids = show.short_ids([run.id for run in ended])
+    rows = [
+        (short, run.pipeline_id, show.status(run.status), show.ago(run.start_time), verdict)
+        for short, run, verdict in zip(ids, ended, verdicts, strict=True)
+    ]
+    show.print_table(["run", "~pipeline", "status", "started", "+verdict"], rows)
+    show.print_next(options.command("tables sweep" if any(run.status == Status.FAILED for run in ended) else f"runs show {ids[0]}"))
+
+
+def _transitions(ledger: Ledger, run: Run, steps: list[Step]) -> list[Transition]:
+    found = [each for entity in (run.id, *(step.id for step in steps)) for each in ledger.runs.transitions(entity)]
+    return sorted(found, key=lambda each: each.transition_id)
+
+
+def _facts(run: Run) -> dict[str, show.Cell | None]:
+    moved = {"inserted": run.records_inserted, "updated": run.records_updated, "deleted": run.records_deleted, "failed": run.records_failed}
+    parts = ", ".join(f"{show.count(number)} {word}" for word, number in moved.items() if number)
+    rows = f"{show.count(run.records_processed)}{f' ({parts})' if parts else ''}, {show.size(run.bytes_processed)}"
+    return {
+        "run": run.id,
+        "pipeline": run.pipeline_id,
+        "status": show.status(run.status),
+        "started": show.moment(run.start_time),
+        "ended": show.moment(run.end_time),
+        "took": show.duration(run.duration_ms) or None,
+        "trigger": f"{run.trigger_type}, by {run.trigger_by}",
+        "worker": run.worker_instance,
+        "lease until": show.moment(run.lease_expires_at),
+        "rows": rows,
+        "commits": show.count(run.commit_count),
+        "retry of": run.retry_of,
+        "part of": run.parent_run_id,
+        "parameters": ", ".join(f"{key}={value}" for key, value in run.parameters.items()) or None,
+        "error": run.error_message,
+    }
+
+
+def _step_row(step: Step) -> tuple[show.Cell, ...]:
+    version = step.metadata.get("version")
+    detail = step.error_message or step.metadata.get("reason") or (f"version {version}" if version else "")
+    return (
+        str(step.step_index + 1),
+        step.step_name,
+        step.step_type,
+        step.target_table or "",
+        show.status(step.status),
+        show.count(step.rows_processed),
+        show.duration(step.duration_ms) if step.status != Status.SKIPPED else "",
+        str(detail),
+    )
+
+
+def _transition_row(each: Transition, names: dict[str, str]) -> tuple[show.Cell, ...]:
+    change = f"{each.from_status or 'new'} → {each.to_status}"
+    return names[each.entity_id], change, f"{each.at:%Y-%m-%d %H:%M:%S}", each.reason or ""

@@ -1,0 +1,165 @@
+"""`lakeledger tables`: what tables, versions and files exist, and whether storage agrees."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+import click
+
+from lakeledger.cli import show, storage
+from lakeledger.cli.options import Options, shared
+from lakeledger.tables import Snapshot, Table, TableMetadata
+
+MAX_VERSION = 2**63 - 1
+LAST_COMMITS = 5
+
+
+@click.group()
+def tables() -> None:
+    """What files exist: tables, files, versions; verify and sweep."""
+
+
+tables.add_command(storage.verify)
+tables.add_command(storage.sweep)
+
+
+@tables.command("list")
+@shared('{"tables": [row of tables]}')
+def list_tables(options: Options) -> None:
+    """Every table and its size.
+
+    lakeledger tables list
+    """
+    with options.open() as ledger:
+        found = ledger.tables.list()
+    if options.as_json:
+        show.print_json({"tables": found})
+        return
+    if not found:
+        click.echo("no tables yet")
+        show.print_next(options.command("run"))
+        return
+    rows = [
+        (
+            str(table.name),
+            show.count(table.row_count),
+            show.size(table.total_size),
+            show.count(table.file_count),
+            show.count(table.current_version),
+            show.ago(table.last_modified),
+        )
+        for table in found
+    ]
+    show.print_table(["~table", ">rows", ">size", ">files", ">version", "changed"], rows)
+    show.print_next(options.command(f"tables show {found[0].name}"))
+
+
+@tables.command("show")
+@click.argument("name")
+@shared('{"table": row of tables, "stats": row of table_stats, "metadata": row of table_metadata, "snapshots": [row of table_snapshots]}')
+def show_table(options: Options, name: str) -> None:
+    """One table: figures, layout, columns, last commits.
+
+    lakeledger tables show bronze.orders
+    """
+    with options.open() as ledger:
+        table = ledger.tables.get(name)
+        stats = ledger.tables.stats(name)
+        metadata = ledger.tables.metadata(name)
+        snapshots = ledger.tables.history(name, LAST_COMMITS)
+    if options.as_json:
+        show.print_json({"table": table, "stats": stats, "metadata": metadata, "snapshots": snapshots})
+        return
+    show.print_facts(_facts(table, metadata))
+    if metadata:
+        show.print_table(["~column", "~type", ""], _column_rows(metadata))
+    show.print_table(*_snapshot_table(snapshots), title="last commits")
+    show.print_next(options.command(f"tables files {table.name}"))
+
+
+@tables.command()
+@click.argument("name")
+@click.option("--version", type=click.IntRange(1, MAX_VERSION), help="The files of this version; by default the current one.")
+@shared('{"table": row of tables, "version": n, "files": [row of table_files]}')
+def files(options: Options, name: str, version: int | None) -> None:
+    """The files that a version of a table is made of.
+
+    lakeledger tables files bronze.orders --version 3
+    """
+    with options.open() as ledger:
+        view = ledger.tables.view(name, version)
+    if options.as_json:
+        show.print_json({"table": view.table, "version": view.version, "files": view.files})
+        return
+    total = f"{show.plural(sum(file.row_count for file in view.files), 'row')}, {show.size(sum(file.file_size for file in view.files))}"
+    click.echo(f"{view.table.name} version {view.version}: {show.plural(len(view.files), 'file')}, {total}\n{view.table.location}\n")
+    rows = [
+        (show.count(file.added_version), show.count(file.row_count), show.size(file.file_size), file.partition_path, file.file_path)
+        for file in view.files
+    ]
+    show.print_table([">since", ">rows", ">size", "~partition", "+file"], rows)
+    show.print_next(options.command(f"tables verify {view.table.name}"))
+
+
+@tables.command()
+@click.argument("name")
+@click.option("--limit", type=click.IntRange(1, 10_000), default=20, show_default=True, help="How many.")
+@shared('{"table": row of tables, "snapshots": [row of table_snapshots]}')
+def history(options: Options, name: str, limit: int) -> None:
+    """The versions of a table, newest first.
+
+    lakeledger tables history bronze.orders
+    """
+    with options.open() as ledger:
+        table = ledger.tables.get(name)
+        snapshots = ledger.tables.history(name, limit)
+    if options.as_json:
+        show.print_json({"table": table, "snapshots": snapshots})
+        return
+    show.print_table(*_snapshot_table(snapshots), title=str(table.name))
+    show.print_next(options.command(f"runs show {snapshots[0].run_id[: show.SHORT_ID]}" if snapshots else "tables list"))
+
+
+def _facts(table: Table, metadata: TableMetadata | None) -> dict[str, show.Cell | None]:
+    layout = f"{metadata.format}, {metadata.compression}" if metadata else None
+    if metadata and metadata.partition_by:
+        layout = f"{layout}, partitioned by {', '.join(metadata.partition_by)}"
+    return {
+        "table": str(table.name),
+        "rows": show.count(table.row_count),
+        "size": f"{show.size(table.total_size)} in {show.plural(table.file_count, 'file')}",
+        "version": f"{show.count(table.current_version)} (schema {metadata.schema_version})"
+        if metadata
+        else show.count(table.current_version),
+        "layout": layout,
+        "location": table.location,
+        "changed": show.moment(table.last_modified),
+        "created": show.moment(table.created_at),
+    }
+
+
+def _column_rows(metadata: TableMetadata) -> Sequence[tuple[str, str, str]]:
+    from lakeledger.tables.schema import type_text
+
+    return [
+        (field["name"], type_text(field["type"]), "partition" if field["name"] in metadata.partition_by else "")
+        for field in metadata.schema["fields"]
+    ]
+
+
+def _snapshot_table(snapshots: Sequence[Snapshot]) -> tuple[Sequence[str], Sequence[tuple[show.Cell, ...]]]:
+    ids = show.short_ids([snapshot.run_id for snapshot in snapshots])
+    rows: Sequence[tuple[show.Cell, ...]] = [
+        (
+            show.count(snapshot.version),
+            snapshot.operation,
+            f"+{show.count(int(snapshot.summary.get('added_rows', 0)))}",
+            f"−{show.count(int(snapshot.summary.get('removed_rows', 0)))}" if snapshot.summary.get("removed_rows") else "",
+            show.count(snapshot.summary.get("total_rows")),
+            show.size(snapshot.summary.get("added_bytes")),
+            show.ago(snapshot.committed_at),
+            run,
+        )
+        for snapshot, run in zip(snapshots, ids, strict=True)
+    ]
+    return [">version", "operation", ">added", ">removed", ">rows", ">written", "when", "run"], rows
