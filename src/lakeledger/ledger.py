@@ -11,7 +11,7 @@ from types import TracebackType
 from typing import TYPE_CHECKING, Any, Self
 
 from lakeledger import codec, config, db
-from lakeledger.config import Settings
+from lakeledger.config import Settings, SparkSettings
 from lakeledger.db import Store, migrate
 from lakeledger.errors import Invalid, NotFound
 from lakeledger.events import Changes
@@ -33,7 +33,9 @@ if TYPE_CHECKING:
 class Ledger:
     """The operational memory of one tenant. Use it as a context manager, or call `close`."""
 
-    def __init__(self, settings: Settings, spark: SparkSession | None = None) -> None:
+    def __init__(
+        self, settings: Settings, spark: SparkSession | None = None, start_spark: Callable[[SparkSettings], SparkSession] | None = None
+    ) -> None:
         self.settings = settings
         self.database = db.open(settings.database_url)
         migrate.migrate(self.database)
@@ -46,6 +48,7 @@ class Ledger:
         self.changes = Changes(self.store)
         self._checksums = Checksums(self.store)
         self._spark = spark
+        self._start_spark = start_spark
         self._spark_lock = threading.Lock()
 
     def __enter__(self) -> Self:
@@ -71,7 +74,7 @@ class Ledger:
             if self._spark is None:
                 from lakeledger.pipelines.session import open_session
 
-                self._spark = open_session(self.settings.spark)
+                self._spark = (self._start_spark or open_session)(self.settings.spark)
             return self._spark
 
     def run(

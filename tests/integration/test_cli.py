@@ -34,7 +34,6 @@ if TYPE_CHECKING:
     from pyspark.sql import SparkSession
 
 # PySpark leaves some of its sockets to the garbage collector.
-pytestmark = pytest.mark.filterwarnings("ignore:unclosed <socket:ResourceWarning")
 
 PROGRAM = str(Path(sys.executable).parent / "lakeledger")
 SECRET = "hunter2"

@@ -13,7 +13,7 @@ from typing import TYPE_CHECKING, Any
 
 import click
 
-from lakeledger import Ledger, Settings, config
+from lakeledger import Ledger, SparkSettings, config
 from lakeledger.cli import DONE, FAILED, INTERRUPTED, PARTLY_FAILED, show
 from lakeledger.cli.options import Options, shared
 from lakeledger.cli.progress import Progress, watch
@@ -71,8 +71,10 @@ def run(options: Options, file: Path | None, module: str | None, trigger: str) -
     """
     path = (file or _default_file()).absolute()
     modules = _load(path, module)
-    with watch(modules, silent=options.as_json) as progress, Watched(options.settings(), progress) as ledger, ledger.stopping_spark():
-        outcomes = [_run(ledger, each, path.parent, trigger, contain=len(modules) > 1) for each in modules]
+    with watch(modules, silent=options.as_json) as progress:
+        spark = Interrupter(progress)
+        with Ledger(options.settings(), start_spark=spark.start) as ledger, spark.listening():
+            outcomes = [_run(ledger, progress, each, path.parent, trigger, contain=len(modules) > 1) for each in modules]
     if options.as_json:
         show.print_json({"modules": [outcome.document() for outcome in outcomes]})
     else:
@@ -82,59 +84,50 @@ def run(options: Options, file: Path | None, module: str | None, trigger: str) -
     return exit_code(outcomes)
 
 
-class Watched(Ledger):
-    """A ledger that tells when it starts Spark, which takes seconds, and that lets go of it on Ctrl-C."""
+class Interrupter:
+    """Starts Spark and says so, for it takes seconds; and lets go of it when the program is asked to end."""
 
-    def __init__(self, settings: Settings, progress: Progress) -> None:
-        super().__init__(settings)
-        self.progress = progress
+    def __init__(self, progress: Progress) -> None:
+        self._progress = progress
+        self._session: SparkSession | None = None
         self._stopped = False
 
-    @property
-    def spark(self) -> SparkSession:
-        if self._spark is not None:
-            return super().spark
-        self.progress.spark_is_starting()
-        session = super().spark
-        _keep_traces_off_the_terminal(session)
-        self.progress.spark_has_started()
+    def start(self, settings: SparkSettings) -> SparkSession:
+        """The session, once it is there."""
+        from lakeledger.pipelines.session import open_session
+
+        self._progress.spark_is_starting()
+        self._session = open_session(settings)
+        self._progress.spark_has_started()
         if self._stopped:
             raise Failed("interrupted")
-        return session
+        return self._session
 
     @contextmanager
-    def stopping_spark(self) -> Iterator[None]:
-        """Have Ctrl-C end Spark's jobs: the steps that wait for them would else go on, unseen, to their end.
+    def listening(self) -> Iterator[None]:
+        """Have Ctrl-C, and whoever ends the process, end Spark's jobs: the steps that wait for them would go on, unseen, to their end.
 
         Spark does not always let go at once. A second Ctrl-C leaves without it; the next run settles what this one was.
         """
-
-        def stop(*_: object) -> None:
-            if self._stopped:
-                self.progress.leave()
-                os._exit(INTERRUPTED)
-            self._stopped = True
-            self.progress.stopping()
-            if self._spark is not None:
-                self._spark.interruptAll()
-            raise KeyboardInterrupt
-
         if threading.current_thread() is not threading.main_thread():
             yield
             return
-        before = signal.signal(signal.SIGINT, stop)
+        before = {number: signal.signal(number, self._stop) for number in (signal.SIGINT, signal.SIGTERM, signal.SIGHUP)}
         try:
             yield
         finally:
-            signal.signal(signal.SIGINT, before)
+            for number, handler in before.items():
+                signal.signal(number, handler)
 
-
-def _keep_traces_off_the_terminal(session: SparkSession) -> None:
-    """A failing source is told in one line; the JVM would add a hundred."""
-    from lakeledger.pipelines.session import is_remote
-
-    if not is_remote(session) and not os.environ.get("LAKELEDGER_DEBUG"):
-        session.sparkContext.setLogLevel("FATAL")
+    def _stop(self, *_: object) -> None:
+        if self._stopped:
+            self._progress.leave()
+            os._exit(INTERRUPTED)
+        self._stopped = True
+        self._progress.stopping()
+        if self._session is not None:
+            self._session.interruptAll()
+        raise KeyboardInterrupt
 
 
 def exit_code(outcomes: Sequence[Outcome]) -> int:
@@ -162,10 +155,10 @@ def _load(path: Path, name: str | None) -> list[Module]:
     return chosen
 
 
-def _run(ledger: Watched, module: Module, base: Path, trigger: str, *, contain: bool) -> Outcome:
+def _run(ledger: Ledger, progress: Progress, module: Module, base: Path, trigger: str, *, contain: bool) -> Outcome:
     """Run one module. With `contain`, one that cannot start does not stop the others."""
     try:
-        result = ledger.run_module(module, base, trigger, lambda step: ledger.progress.step(module.module_name, step))
+        result = ledger.run_module(module, base, trigger, lambda step: progress.step(module.module_name, step))
     except LakeledgerError as error:
         if not contain:
             raise

@@ -187,12 +187,12 @@ def completed(reason: str | None = None) -> Outcome:
 
 def skipped(reason: str) -> Outcome:
     """It was not needed, or what it waits for did not complete (steps only)."""
-    return Outcome(Status.SKIPPED, reason=reason)
+    return Outcome(Status.SKIPPED, reason=_storable(reason))
 
 
 def cancelled(reason: str) -> Outcome:
     """Somebody stopped it."""
-    return Outcome(Status.CANCELLED, error_message=reason, reason=reason)
+    return Outcome(Status.CANCELLED, error_message=_storable(reason), reason=_storable(reason))
 
 
 def failed(error: BaseException | str) -> Outcome:

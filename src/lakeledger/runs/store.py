@@ -10,6 +10,7 @@ from lakeledger import clock
 from lakeledger.db import Row, Transaction
 from lakeledger.db.queries import load
 from lakeledger.errors import Conflict, Fenced, Invalid, NotFound
+from lakeledger.redaction import scrub_value
 from lakeledger.runs.model import (
     KINDS,
     TRIGGERS,
@@ -44,8 +45,8 @@ def add(tx: Transaction, new: NewRun, actor: str) -> Run:
         raise Invalid(f"run kind {new.run_kind!r} is not one of {', '.join(KINDS)}")
     earlier = _earlier_attempt(tx, new)
     run_id = clock.new_id()
-    given = {**vars(new), "trigger_by": new.trigger_by or actor, "retry_of": new.retry_of or earlier}
-    row = tx.one(sql.add_run, **given, run_id=run_id)
+    given = {"trigger_by": new.trigger_by or actor, "retry_of": new.retry_of or earlier, "parameters": scrub_value(new.parameters)}
+    row = tx.one(sql.add_run, **{**vars(new), **given}, run_id=run_id)
     _note(tx, "run", run_id, None, Status.PENDING, None, actor)
     return Run(**_found(row, f"run {run_id}"))
 
@@ -161,7 +162,7 @@ def add_step(tx: Transaction, run_id: str, new: NewStep, actor: str) -> Step:
         run_id=run_id,
         step_name=new.name,
         step_type=new.type,
-        metadata=new.metadata,
+        metadata=scrub_value(new.metadata),
         target_table=new.target_table,
     )
     step = Step(**_found(row, f"run {run_id}"))
@@ -192,8 +193,10 @@ def finish_step(
     if outcome.status in (Status.PENDING, Status.RUNNING):
         raise Invalid(f"a step cannot end as {outcome.status}")
     ending = _ending(tx, step.start_time, outcome)
+    if step.status == Status.PENDING:
+        ending["duration_ms"] = None  # It never began.
     merged = {**step.metadata, **(metadata or {})} | ({"reason": outcome.reason} if outcome.status == Status.SKIPPED else {})
-    row = tx.one(sql.finish_step, step_id=step_id, **ending, rows_processed=rows, bytes_processed=size, metadata=merged)
+    row = tx.one(sql.finish_step, step_id=step_id, **ending, rows_processed=rows, bytes_processed=size, metadata=scrub_value(merged))
     if row is None:
         raise Conflict(f"step {step.step_name} of run {step.pipeline_logging_id} has already ended: {step.status}")
     _note(tx, "step", step_id, step.status, outcome.status, outcome.reason, actor)
