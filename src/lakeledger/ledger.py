@@ -38,7 +38,11 @@ class Ledger:
     ) -> None:
         self.settings = settings
         self.database = db.open(settings.database_url)
-        migrate.migrate(self.database)
+        try:
+            migrate.migrate(self.database)
+        except BaseException:
+            self.database.close()
+            raise
         self.store = Store(self.database, settings.tenant)
         self.worker = this_worker()
         self.runs = Runs(self.store, self.worker)

@@ -109,7 +109,9 @@ def test_a_timestamp_without_a_zone_is_refused() -> None:
         codec.to_text(datetime(2026, 1, 1))  # noqa: DTZ001 - the point of the test
 
 
-@pytest.mark.parametrize("text", ["2026-01-01T10:00:00.5+02:00", "2026-01-01 08:00:00.500000+00", "2026-01-01T08:00:00.5", "2026-01-01T08:00:00.500Z"])
+@pytest.mark.parametrize(
+    "text", ["2026-01-01T10:00:00.5+02:00", "2026-01-01 08:00:00.500000+00", "2026-01-01T08:00:00.5", "2026-01-01T08:00:00.500Z"]
+)
 def test_timestamps_of_other_writers_are_understood(text: str) -> None:
     assert codec.to_time(text) == datetime(2026, 1, 1, 8, 0, 0, 500_000, tzinfo=UTC)
 

@@ -173,7 +173,9 @@ def test_a_file_that_is_not_there_or_not_text_is_refused(tmp_path: Path) -> None
 @example("a" * 63)
 @example("a" * 64)
 def test_a_tenant_is_lower_case_and_safe_in_a_path_or_refused(tenant: str) -> None:
-    allowed = 0 < len(tenant) <= 63 and tenant[0] in "abcdefghijklmnopqrstuvwxyz" and set(tenant) <= set("abcdefghijklmnopqrstuvwxyz0123456789_")
+    allowed = (
+        0 < len(tenant) <= 63 and tenant[0] in "abcdefghijklmnopqrstuvwxyz" and set(tenant) <= set("abcdefghijklmnopqrstuvwxyz0123456789_")
+    )
     if allowed:
         assert Settings(tenant=tenant).tenant == tenant
     else:

@@ -89,7 +89,10 @@ def test_sources_run_level_by_level_and_inactive_ones_not_at_all() -> None:
 
 def test_the_hash_changes_with_the_configuration_and_not_with_its_layout() -> None:
     before = shop().modules[0].config_hash
-    assert shop(changed(("{schema: gold, table: daily}", "\n          table: daily # the day\n          schema: gold"))).modules[0].config_hash == before
+    assert (
+        shop(changed(("{schema: gold, table: daily}", "\n          table: daily # the day\n          schema: gold"))).modules[0].config_hash
+        == before
+    )
     assert shop(changed(("bronze.orders where", "bronze.orders  where"))).modules[0].config_hash != before
 
 
@@ -117,12 +120,28 @@ def test_an_unknown_key_is_named_with_its_line_and_a_suggestion(old: str, new: s
         ("source_type: sql", "source_type: sqll", "shop.yaml:17: source_type 'sqll' is not one of files, sql; did you mean 'sql'?"),
         ("        source_type: sql\n", "", "shop.yaml:17: source_type is missing: files or sql"),
         ("          path: landing/orders/*.csv\n", "", "shop.yaml:8: modules.sources.source_config.path is missing"),
-        ("execution_order: 2", "execution_order: -1", "shop.yaml:19: modules.sources.execution_order: input should be greater than or equal to 0"),
+        (
+            "execution_order: 2",
+            "execution_order: -1",
+            "shop.yaml:19: modules.sources.execution_order: input should be greater than or equal to 0",
+        ),
         ("source_id: daily", 'source_id: " "', "shop.yaml:17: modules.sources.source_id: string should have at least 1 character"),
         ("schema: bronze", "partition_by: day", "shop.yaml:14: modules.sources.target_config.partition_by: input should be a valid tuple"),
-        ("write_mode: append", "write_mode: upsert", "shop.yaml:16: modules.sources.target_config.write_mode: input should be 'append' or 'overwrite'"),
-        ("sql_query: select * from bronze.orders where day > :day", "sql_query: ''", "shop.yaml:20: task_type sql_query needs sql_task.sql_query"),
-        ("          sql_task:", "          task_type: sql_file\n          sql_task:", "shop.yaml:20: task_type sql_file needs sql_task.sql_file_path"),
+        (
+            "write_mode: append",
+            "write_mode: upsert",
+            "shop.yaml:16: modules.sources.target_config.write_mode: input should be 'append' or 'overwrite'",
+        ),
+        (
+            "sql_query: select * from bronze.orders where day > :day",
+            "sql_query: ''",
+            "shop.yaml:20: task_type sql_query needs sql_task.sql_query",
+        ),
+        (
+            "          sql_task:",
+            "          task_type: sql_file\n          sql_task:",
+            "shop.yaml:20: task_type sql_file needs sql_task.sql_file_path",
+        ),
     ],
 )
 def test_a_wrong_value_is_named_with_its_line(old: str, new: str, expected: str) -> None:

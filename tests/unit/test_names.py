@@ -27,8 +27,7 @@ PARTS = st.from_regex(SAFE, fullmatch=True)
 def test_a_name_is_safe_or_it_is_refused(name: str) -> None:
     try:
         parsed = parse_name(name)
-    except Invalid as error:
-        assert repr(name) in str(error)
+    except Invalid:
         return
     assert SAFE.fullmatch(parsed.schema)
     assert SAFE.fullmatch(parsed.table)

@@ -44,14 +44,22 @@ def test_rows_and_compression_are_known(tmp_path: Path) -> None:
         ([True, False], pa.bool_(), {"min": False, "max": True, "nulls": 0}),
         (["b", "a", None], pa.string(), {"min": "a", "max": "b", "nulls": 1}),
         (["é🙂", "z"], pa.string(), {"min": "z", "max": "é🙂", "nulls": 0}),
-        ([Decimal("-1.50"), Decimal("12345678901234567890.25")], pa.decimal128(38, 2), {"min": "-1.50", "max": "12345678901234567890.25", "nulls": 0}),
+        (
+            [Decimal("-1.50"), Decimal("12345678901234567890.25")],
+            pa.decimal128(38, 2),
+            {"min": "-1.50", "max": "12345678901234567890.25", "nulls": 0},
+        ),
         ([date(2026, 1, 2), date(1, 1, 1)], pa.date32(), {"min": "0001-01-01", "max": "2026-01-02", "nulls": 0}),
         (
             [datetime(2026, 1, 1, 0, 0, 0, 1, tzinfo=UTC), datetime(1, 1, 1, tzinfo=UTC)],
             pa.timestamp("us", "UTC"),
             {"min": "0001-01-01T00:00:00.000000Z", "max": "2026-01-01T00:00:00.000001Z", "nulls": 0},
         ),
-        ([datetime(2026, 1, 1, 0, 0, 0, 1)], pa.timestamp("us"), {"min": "2026-01-01T00:00:00.000001", "max": "2026-01-01T00:00:00.000001", "nulls": 0}),  # noqa: DTZ001 - a local time
+        (
+            [datetime(2026, 1, 1, 0, 0, 0, 1)],  # noqa: DTZ001 - a local time
+            pa.timestamp("us"),
+            {"min": "2026-01-01T00:00:00.000001", "max": "2026-01-01T00:00:00.000001", "nulls": 0},
+        ),
         ([time(1, 2, 3)], pa.time64("us"), {"min": "01:02:03", "max": "01:02:03", "nulls": 0}),
         ([1.5, float("nan")], pa.float64(), {"min": 1.5, "max": 1.5, "nulls": 0}),
         ([b"a", b"b"], pa.binary(), {"nulls": 0}),
@@ -71,7 +79,9 @@ def test_bounds_and_nulls_of_a_column(tmp_path: Path, values: list[Any], type_: 
     ],
     ids=["infinity", "minus infinity", "NUL"],
 )
-def test_a_bound_that_no_database_can_keep_as_json_is_left_out(tmp_path: Path, values: list[Any], type_: pa.DataType, expected: dict[str, Any]) -> None:
+def test_a_bound_that_no_database_can_keep_as_json_is_left_out(
+    tmp_path: Path, values: list[Any], type_: pa.DataType, expected: dict[str, Any]
+) -> None:
     assert bounds(tmp_path, *values, type=type_) == expected
 
 

@@ -78,7 +78,9 @@ def test_parameters_are_told_from_casts_strings_and_comments(text: str, expected
     assert statement(text).text("sqlite") == text
 
 
-@pytest.mark.parametrize("queries", [run_queries, position_queries, table_queries, record_queries], ids=["runs", "sync", "tables", "records"])
+@pytest.mark.parametrize(
+    "queries", [run_queries, position_queries, table_queries, record_queries], ids=["runs", "sync", "tables", "records"]
+)
 def test_no_statement_reads_or_changes_rows_without_its_tenant(queries: Queries) -> None:
     for query in queries._queries.values():
         for dialect in ("sqlite", "postgres"):

@@ -6,7 +6,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from lakeledger.redaction import scrub
+from lakeledger.redaction import scrub, scrub_value
 
 WORDS = st.text("abcdefghijklmnopqrstuvwxyz0123456789%+!$._-", min_size=1, max_size=20)
 
@@ -82,3 +82,13 @@ def test_what_is_no_secret_is_left_alone(text: str) -> None:
 @given(st.text())
 def test_scrubbing_twice_changes_nothing_more(text: str) -> None:
     assert scrub(scrub(text)) == scrub(text)
+
+
+def test_values_are_scrubbed_by_what_they_say_and_by_what_they_are_called() -> None:
+    value = {"a": ["password=hunter2", 7, None], "db_password": "hunter2", "deep": ({"token": ["hunter2"]}, True), "token": "${env:TOKEN}"}
+    assert scrub_value(value) == {
+        "a": ["password=***", 7, None],
+        "db_password": "***",
+        "deep": [{"token": ["***"]}, True],
+        "token": "${env:TOKEN}",
+    }

@@ -78,7 +78,17 @@ def _postgres_script(tx: Transaction) -> str:
     )
     policies = (_postgres_policy(row["table_name"]) for row in tenant_tables)
     triggers = (_postgres_triggers(table, key) for table, key in WATCHED.items())
-    return "\n".join((*policies, *triggers))
+    return "\n".join((*policies, _POSTGRES_NO_TRUNCATE, *triggers))
+
+
+# A truncate has no rows to log.
+_POSTGRES_NO_TRUNCATE = """
+create or replace function lakeledger_no_truncate() returns trigger language plpgsql as $$
+begin
+    raise exception 'truncate would not be in the change log: use delete from %', tg_table_name;
+end
+$$;
+"""
 
 
 def _postgres_policy(table: str) -> str:
@@ -99,4 +109,6 @@ create or replace trigger order_writers before insert or update or delete on {ta
     for each statement execute function lakeledger_order_writers();
 create or replace trigger log_change after insert or update or delete on {table}
     for each row execute function lakeledger_log_change({arguments});
+create or replace trigger no_truncate before truncate on {table}
+    for each statement execute function lakeledger_no_truncate();
 """

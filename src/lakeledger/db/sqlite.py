@@ -5,6 +5,7 @@ from __future__ import annotations
 import json
 import sqlite3
 import threading
+import time
 from collections.abc import Callable, Iterable, Iterator, Mapping
 from contextlib import contextmanager, nullcontext
 from datetime import datetime
@@ -17,6 +18,7 @@ from lakeledger.db.pool import Pool
 from lakeledger.errors import Conflict, Failed, Invalid, Unavailable
 
 BUSY_SECONDS = 30.0
+RETRY_SECONDS = 0.005
 
 
 class SqliteDatabase:
@@ -60,7 +62,7 @@ class SqliteDatabase:
         except OSError as error:
             raise Invalid(f"cannot create the ledger at {self.path}: {error.strerror}; choose a writable folder with --url") from error
         with self._translated(), self._pool.connection() as connection:
-            connection.execute("pragma journal_mode = wal")
+            _use_wal(connection)
             connection.execute("select count(*) from sqlite_master")
 
     def _connect(self) -> sqlite3.Connection:
@@ -109,6 +111,20 @@ class _Bound:
 
     def executemany(self, text: str, rows: Iterable[Mapping[str, Any]]) -> Cursor:
         return self._connection.executemany(text, (_encoded(row) for row in rows))
+
+
+def _use_wal(connection: sqlite3.Connection) -> None:
+    # Whoever makes a file a WAL file while another does the same is refused at once: SQLite's busy wait does not cover it.
+    give_up = time.monotonic() + BUSY_SECONDS
+    while True:
+        try:
+            connection.execute("pragma journal_mode = wal")
+        except sqlite3.OperationalError as error:
+            if "locked" not in str(error) or time.monotonic() > give_up:
+                raise
+            time.sleep(RETRY_SECONDS)
+        else:
+            return
 
 
 def split_statements(script: str) -> Iterator[str]:

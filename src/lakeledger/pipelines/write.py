@@ -27,8 +27,14 @@ if TYPE_CHECKING:
     from pyspark.sql import Column, DataFrame
 
 PARALLEL_FOOTERS = 8
-# JSON has no timestamps; without this Spark would cut them to milliseconds.
-JSON_OPTIONS = {"timestampFormat": "yyyy-MM-dd'T'HH:mm:ss.SSSSSSXXX", "timestampNTZFormat": "yyyy-MM-dd'T'HH:mm:ss.SSSSSS"}
+# JSON has no timestamps: without these Spark would cut them to milliseconds, and old ones to whole minutes of their zone.
+# It would also keep a column of the usual name for itself, to put lines into that it cannot read.
+JSON_OPTIONS = {
+    "timestampFormat": "yyyy-MM-dd'T'HH:mm:ss.SSSSSSXXX",
+    "timestampNTZFormat": "yyyy-MM-dd'T'HH:mm:ss.SSSSSS",
+    "timeZone": "UTC",
+    "columnNameOfCorruptRecord": "_lakeledger_no_such_column",
+}
 _UNORDERED = ("binary", "variant", "void", "interval")
 
 
@@ -97,14 +103,9 @@ def write(plane: Plane, frame: DataFrame, request: Write, fence: Fence) -> Commi
 
 def fit(frame: DataFrame, request: Write, target: Target) -> tuple[DataFrame, Schema]:
     """The frame with its columns as the table has them, and its schema. Raises Invalid before anything is written."""
-    folded = [codec.fold(name) for name in frame.columns]
-    if doubled := sorted({name for name in folded if folded.count(name) > 1}):
-        raise Invalid(f"the data for {request.table} has columns that differ only in case: {', '.join(doubled)}")
-    if not folded:
-        raise Invalid(f"the data for {request.table} has no columns")
     schema = normalise(frame.schema.jsonValue())
-    if target.layout.format == "jsonl" and not all(str(key).startswith("string") for key in _map_keys(schema)):
-        raise Invalid(f"the data for {request.table} has a map whose keys are no text, which jsonl cannot give back: write it as parquet")
+    _refuse_unreadable(request.table, schema, target.layout.format)
+    folded = [codec.fold(name) for name in frame.columns]
     if target.metadata is None or _replaces_all(request):
         return frame, schema
     schema = reconcile(str(request.table), target.metadata.schema, schema, evolve=request.evolve)
@@ -199,13 +200,24 @@ def _observed(value: Any, type_: str) -> Any:
     return value
 
 
-def _map_keys(type_: Any) -> Iterator[Any]:
-    """The key types of every map inside a type."""
+def _refuse_unreadable(table: TableName, schema: Schema, format_: str) -> None:
+    """Raise Invalid for what Spark would write and could not read."""
+    for type_ in _types(schema):
+        folded = [codec.fold(field["name"]) for field in type_.get("fields", ())]
+        if doubled := sorted({name for name in folded if folded.count(name) > 1}):
+            raise Invalid(f"the data for {table} has columns that differ only in case: {', '.join(doubled)}")
+        if format_ == "jsonl" and not str(type_.get("keyType", "string")).startswith("string"):
+            raise Invalid(f"the data for {table} has a map whose keys are no text, which jsonl cannot give back: write it as parquet")
+    if not schema["fields"]:
+        raise Invalid(f"the data for {table} has no columns")
+
+
+def _types(type_: Any) -> Iterator[dict[str, Any]]:
+    """A type and all inside it that are more than a word."""
     if isinstance(type_, dict):
-        if "keyType" in type_:
-            yield type_["keyType"]
+        yield type_
         for inner in (*type_.get("fields", ()), *(type_.get(part) for part in ("type", "elementType", "keyType", "valueType"))):
-            yield from _map_keys(inner)
+            yield from _types(inner)
 
 
 def _ordered_columns(schema: Schema) -> list[tuple[int, str, str]]:

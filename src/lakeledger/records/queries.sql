@@ -10,7 +10,7 @@ insert into metadata_records (
 -- name: history
 select * from metadata_records
  where tenant_id = :tenant_id and kind = :kind
-   and (cast(:schema_name as text) is null or schema_name = :schema_name)
-   and (cast(:table_name as text) is null or table_name = :table_name)
+   and (cast(:schema_name as text) is null or lower(schema_name) = lower(:schema_name))
+   and (cast(:table_name as text) is null or lower(table_name) = lower(:table_name))
  order by produced_at desc, record_id desc
  limit :page_size

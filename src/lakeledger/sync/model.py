@@ -30,6 +30,10 @@ class TimestampPosition:
     kind: ClassVar[str] = "timestamp"
     at: datetime
 
+    def __post_init__(self) -> None:
+        if self.at.tzinfo is None:
+            raise Invalid(f"a position needs a time with a time zone, not {self.at.isoformat()}")
+
     @property
     def order_key(self) -> str:
         return codec.to_text(self.at)
@@ -44,6 +48,10 @@ class NumberPosition:
 
     kind: ClassVar[str] = "number"
     value: int
+
+    def __post_init__(self) -> None:
+        if not -(2**63) <= self.value < 2**64:
+            raise Invalid(f"a position is a number of 64 bits, not {self.value}")
 
     @property
     def order_key(self) -> str:

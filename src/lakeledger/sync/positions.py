@@ -8,6 +8,7 @@ from lakeledger import clock
 from lakeledger.db import Transaction
 from lakeledger.db.queries import load
 from lakeledger.errors import Conflict, NotFound
+from lakeledger.redaction import scrub
 from lakeledger.sync.model import Advance, Marker, MarkerChange, Source, SourceFile
 
 sql = load("lakeledger.sync")
@@ -61,7 +62,7 @@ def advance(tx: Transaction, move: Advance, by: str, run_id: str | None = None) 
         version=marker.version,
         updated_by=by,
         forced=move.force,
-        reason=move.reason,
+        reason=scrub(move.reason) if move.reason else None,
     )
     return marker
 

@@ -38,7 +38,7 @@ def commit(tx: Transaction, change: Change) -> Committed:
         positions.register_files(tx, marker, change.source_files, run.id)
     snapshot = _add_snapshot(tx, table, change, known, run, removed)
     _count(tx, change)
-    _add_records(tx, change, run, snapshot, marker)
+    _add_records(tx, table, change, run, snapshot, marker)
     failpoints.reach(failpoints.IN_TRANSACTION)
     return Committed(table, snapshot, applied=True)
 
@@ -187,9 +187,9 @@ def _count(tx: Transaction, change: Change) -> None:
         run_store.commit_step(tx, change.fence.step_id, change.counters.processed, size, str(change.table))
 
 
-def _add_records(tx: Transaction, change: Change, run: runs.Run, snapshot: Snapshot, marker: Marker | None) -> None:
+def _add_records(tx: Transaction, table: Table, change: Change, run: runs.Run, snapshot: Snapshot, marker: Marker | None) -> None:
     source = change.position.source.name if change.position else run.pipeline_id
-    target = records.MetadataTarget(source, change.table.schema, change.table.table)
+    target = records.MetadataTarget(source, table.schema_name, table.table_name)
     context = records.MetadataContext(job_id=run.pipeline_id, run_id=run.id, namespace=tx.tenant_id)
     volume = {
         "rows": snapshot.summary["added_rows"],

@@ -1,0 +1,118 @@
+"""Hand-made commits, SQL by hand and other small things that the contract tests share."""
+
+from __future__ import annotations
+
+import json
+import threading
+from collections.abc import Callable, Iterator
+from concurrent.futures import ThreadPoolExecutor
+from contextlib import contextmanager
+from datetime import UTC, datetime
+from typing import Any, TypeVar
+
+import lakeledger
+from lakeledger import Ledger
+from lakeledger.config import Settings
+from lakeledger.db import Row
+from lakeledger.db.queries import statement
+from lakeledger.runs import ActiveRun, ActiveStep
+from lakeledger.tables import Change, Committed, NewFile, parse_name
+from lakeledger.tables.commit import commit
+
+T = TypeVar("T")
+
+ORDERS = "silver.orders"
+SCHEMA = {"type": "struct", "fields": [{"name": "id", "type": "long", "nullable": True, "metadata": {}}]}
+AT = datetime(2026, 1, 2, 3, 4, 5, 6, tzinfo=UTC)
+
+
+def new_file(name: str, rows: int = 10, size: int = 100, partition: str = "") -> NewFile:
+    path = f"data/run/{partition}/{name}" if partition else f"data/run/{name}"
+    return NewFile(path, size, rows, partition, "snappy", {"id": {"min": 1, "max": rows, "nulls": 0}}, AT)
+
+
+def change(run: ActiveRun | ActiveStep, *files: NewFile, table: str = ORDERS, **more: Any) -> Change:
+    """An append of these files, unless `more` says otherwise."""
+    name = parse_name(table)
+    values = {"operation": "append", "schema": SCHEMA, "layout": lakeledger.tables.Layout(), **more}
+    return Change(table=name, location=f"/warehouse/{name.folder}", fence=run.fence, files=list(files), **values)
+
+
+def put(ledger: Ledger, made: Change) -> Committed:
+    with ledger.store.write() as tx:
+        return commit(tx, made)
+
+
+def append(ledger: Ledger, *files: NewFile, **more: Any) -> Committed:
+    """One append in a run of its own."""
+    with ledger.run("load") as run:
+        return put(ledger, change(run, *files, **more))
+
+
+def overwrite(ledger: Ledger, *files: NewFile, **more: Any) -> Committed:
+    """One overwrite in a run of its own."""
+    return append(ledger, *files, **{"operation": "overwrite", "replaces": "all", **more})
+
+
+def execute(ledger: Ledger, text: str, **parameters: Any) -> int:
+    """SQL by hand, in a transaction of its own."""
+    with ledger.store.write() as tx:
+        return tx.execute(statement(text), **parameters)
+
+
+def rows(ledger: Ledger, text: str, **parameters: Any) -> list[Row]:
+    with ledger.store.read() as tx:
+        return tx.all(statement(text), **parameters)
+
+
+def table_names(ledger: Ledger) -> list[str]:
+    """Every table of the database."""
+    if ledger.database.dialect == "sqlite":
+        found = rows(ledger, "select name from sqlite_master where type = 'table' and name not like 'sqlite_%' order by name")
+    else:
+        found = rows(ledger, "select table_name as name from information_schema.tables where table_schema = current_schema() order by 1")
+    return [row["name"] for row in found]
+
+
+def dump(ledger: Ledger) -> dict[str, list[str]]:
+    """Everything in the database, to be compared before and after."""
+    return {
+        name: sorted(json.dumps(row, default=str, sort_keys=True) for row in rows(ledger, f"select * from {name}"))
+        for name in table_names(ledger)
+    }
+
+
+def expire_lease(ledger: Ledger, run_id: str) -> None:
+    """Let a run's lease be over, as if its worker had been silent for long."""
+    past = datetime(2020, 1, 1, tzinfo=UTC)
+    changed = execute(ledger, "update pipeline_runs set lease_expires_at = :past where pipeline_logging_id = :id", past=past, id=run_id)
+    assert changed == 1
+
+
+def together(work: Callable[[int], T], workers: int) -> list[T]:
+    """The results of several threads that begin at the same moment."""
+    gate = threading.Barrier(workers)
+
+    def begin(index: int) -> T:
+        gate.wait(30)
+        return work(index)
+
+    with ThreadPoolExecutor(workers) as pool:
+        return list(pool.map(begin, range(workers)))
+
+
+def wait_until(condition: Callable[[], bool], seconds: float = 20) -> None:
+    """Look again and again until it holds."""
+    pause = threading.Event()
+    for _ in range(int(seconds / 0.01)):
+        if condition():
+            return
+        pause.wait(0.01)
+    raise AssertionError(f"still not so after {seconds} s")
+
+
+@contextmanager
+def opened(url: str, tenant: str = "default", lease_seconds: float = 60.0) -> Iterator[Ledger]:
+    """Another handle on a database."""
+    with lakeledger.open(Settings(url=url, warehouse="/warehouse", tenant=tenant, lease_seconds=lease_seconds)) as ledger:
+        yield ledger

@@ -1,0 +1,97 @@
+"""Facts: what a commit leaves behind for whoever asks later."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import pytest
+
+from contract.making import AT, append, new_file, overwrite
+from lakeledger import Advance, Conflict, FilesPosition, Ledger, NumberPosition, records
+from lakeledger.records import MetadataContext, MetadataTarget, NewRecord
+from lakeledger.sync import SourceFile, parse_source
+
+
+def test_a_commit_leaves_its_volume(ledger: Ledger) -> None:
+    move = Advance(parse_source("shop.orders"), NumberPosition(7))
+    committed = append(ledger, new_file("a", 10, 100), new_file("b", 5, 50), position=move)
+    fact = ledger.records.latest("ingestion_volume", "silver", "orders")
+    assert fact is not None
+    assert fact.payload == {
+        "rows": 15, "bytes": 150, "files": 2, "operation": "append", "table_version": 1, "watermark": {"value": 7}, "source_files": 0,
+    }  # fmt: skip
+    assert fact.target == MetadataTarget("shop.orders", "silver", "orders")
+    assert fact.context == MetadataContext("load", committed.snapshot.run_id, "default")
+    assert (fact.producer_id, fact.produced_at) == ("ingestion.v1", committed.snapshot.committed_at)
+
+
+def test_a_commit_leaves_how_long_it_took(ledger: Ledger) -> None:
+    append(ledger, new_file("a"), write_ms=1234)
+    fact = ledger.records.latest("ingestion_runtime", "silver", "orders")
+    assert fact is not None
+    assert fact.payload == {"duration_ms": 1234, "retries": 0, "table_version": 1}
+    assert fact.target.source_id == "load"
+
+
+def test_a_load_of_files_says_how_many(ledger: Ledger) -> None:
+    move = Advance(parse_source("shop.orders"), FilesPosition(1, "x"))
+    append(ledger, new_file("a"), position=move, source_files=[SourceFile("/in/a.csv", 1, AT, "h")])
+    fact = ledger.records.latest("ingestion_volume")
+    assert fact is not None
+    assert (fact.payload["source_files"], fact.payload["watermark"]) == (1, {"files": 1, "digest": "x"})
+
+
+def test_an_empty_commit_has_a_volume_of_zero_not_an_unknown_one(ledger: Ledger) -> None:
+    append(ledger)
+    fact = ledger.records.latest("ingestion_volume")
+    assert fact is not None
+    assert (fact.payload["rows"], fact.payload["files"], fact.payload["watermark"]) == (0, 0, None)
+
+
+def test_each_commit_adds_facts_and_changes_none(ledger: Ledger) -> None:
+    append(ledger, new_file("a", 10))
+    first = ledger.records.history("ingestion_volume")
+    overwrite(ledger, new_file("b", 3), base_version=1)
+    history = ledger.records.history("ingestion_volume", "silver", "orders")
+    assert [(fact.payload["operation"], fact.payload["rows"]) for fact in history] == [("overwrite", 3), ("append", 10)]
+    assert history[1:] == first
+
+
+def test_a_batch_that_is_found_or_refused_leaves_no_facts(ledger: Ledger) -> None:
+    append(ledger, new_file("a"), batch_id="b1")
+    append(ledger, new_file("b"), batch_id="b1")
+    with pytest.raises(Conflict):
+        overwrite(ledger, new_file("c"), base_version=7)
+    assert len(ledger.records.history("ingestion_volume")) == len(ledger.records.history("ingestion_runtime")) == 1
+
+
+def test_facts_of_one_table_are_found_together_however_the_table_is_spelt(ledger: Ledger) -> None:
+    append(ledger, new_file("a"), table="Silver.Orders")
+    append(ledger, new_file("b"), table="silver.orders")
+    targets = {(fact.target.schema, fact.target.table) for fact in ledger.records.history("ingestion_volume")}
+    assert targets == {("Silver", "Orders")}
+    assert len(ledger.records.history("ingestion_volume", "silver", "ORDERS")) == 2
+
+
+def test_facts_are_told_apart_by_kind_schema_and_table(ledger: Ledger) -> None:
+    for table in ("silver.orders", "silver.returns", "gold.orders"):
+        append(ledger, new_file("a"), table=table)
+    assert len(ledger.records.history("ingestion_volume")) == 3
+    assert len(ledger.records.history("ingestion_volume", "silver")) == 2
+    assert len(ledger.records.history("ingestion_volume", table="orders")) == 2
+    assert len(ledger.records.history("ingestion_volume", limit=2)) == 2
+    assert ledger.records.latest("nothing") is None
+    assert ledger.records.latest("ingestion_volume", "bronze") is None
+
+
+def test_a_fact_comes_back_as_it_was_written(ledger: Ledger) -> None:
+    target = MetadataTarget("erp", None, None, {"host": "db"})
+    context = MetadataContext("job", "run", "ns", {"try": 2})
+    payload: dict[str, Any] = {"n": 2**62, "none": None, "yes": True, "text": "ü🙂", "deep": [{}]}
+    new = NewRecord(target, context, "custom", payload, "tests", "1.0", {"score": 0.5}, {"x": []})
+    with ledger.store.write() as tx:
+        record_id = records.add(tx, new)
+    fact = ledger.records.latest("custom")
+    assert fact is not None
+    assert (fact.record_id, fact.target, fact.context, fact.payload) == (record_id, target, context, payload)
+    assert (fact.version, fact.quality, fact.extras, fact.produced_at) == ("1.0", {"score": 0.5}, {"x": []}, tx.now)
