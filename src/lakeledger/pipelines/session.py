@@ -60,6 +60,8 @@ logger.writer.name = org.apache.spark.sql.execution.datasources.FileFormatWriter
 logger.writer.level = off
 logger.utils.name = org.apache.spark.util.Utils
 logger.utils.level = off
+logger.listeners.name = org.apache.spark.sql.util.ExecutionListenerBus
+logger.listeners.level = off
 """
 
 

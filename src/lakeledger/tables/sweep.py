@@ -60,7 +60,7 @@ def _table_folders(storage: Storage) -> Iterator[str]:
 
 
 def _leftovers(handle: Store, worker: Worker, storage: Storage, folder: str, grace: timedelta) -> tuple[list[Leftover], list[str]]:
-    """The files to delete below one table's folder, and the run folders in which nothing else is left."""
+    """The files to delete below one table's folder, and the folders of dead runs in which nothing else is left."""
     name = TableName(*folder.split("/"))
     # First who may still write, then what is there, then what is known: a run that is dead at the first look adds nothing later.
     with handle.read() as tx:
@@ -75,7 +75,7 @@ def _leftovers(handle: Store, worker: Worker, storage: Storage, folder: str, gra
     gone = {file.path for file in wanted}
     kept = {run_of(file.path) for file in present if file.path not in gone}
     leftovers = [Leftover(str(table.name) if table else str(name), file.path, file.size) for file in wanted]
-    return leftovers, [f"{DATA}/{run_id}" for run_id in sorted(dead - kept) if run_id in {run_of(path) for path in gone}]
+    return leftovers, [f"{DATA}/{run_id}" for run_id in sorted(dead - kept)]
 
 
 def _relative(file: StoredFile, folder: str) -> StoredFile:

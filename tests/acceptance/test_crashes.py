@@ -1,0 +1,214 @@
+"""Kill -9 at every point of a declared load, run it again, and everything is right: rows, position, files and the run log."""
+
+from __future__ import annotations
+
+import csv
+import os
+import signal
+from collections import Counter
+from datetime import UTC, datetime, timedelta
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+import pytest
+
+import lakeledger
+from integration import children
+from lakeledger import Ledger, failpoints
+from lakeledger.pipelines import documents
+from lakeledger.pipelines.runner import ModuleResult
+from lakeledger.testing import POINTS
+
+if TYPE_CHECKING:
+    from pyspark.sql import SparkSession
+
+# PySpark leaves the sockets of `collect` to the garbage collector.
+pytestmark = pytest.mark.filterwarnings("ignore:unclosed <socket:ResourceWarning")
+
+AT_ONCE = timedelta(0)
+
+DOCUMENT = """\
+modules:
+  - module_name: shop
+    sources:
+      - source_id: orders
+        source_type: files
+        source_config: {path: "landing/*.csv", schema: "id int, day string, price double"}
+        target_config: {table: orders, partition_by: [day]}
+"""
+
+
+@pytest.fixture
+def document(tmp_path: Path) -> Path:
+    path = tmp_path / "shop.yml"
+    path.write_text(DOCUMENT, encoding="utf-8")
+    return path
+
+
+def land(document: Path, name: str, first: int, rows: int, partitions: int) -> None:
+    """A CSV file. The more partitions its rows go to, the longer they take to write."""
+    file = document.parent / "landing" / name
+    file.parent.mkdir(exist_ok=True)
+    lines = [f"{number},d{number % partitions},{number}.5\n" for number in range(first, first + rows)]
+    file.write_text("id,day,price\n" + "".join(lines), encoding="utf-8")
+
+
+def oracle(document: Path) -> Counter[tuple[Any, ...]]:
+    """The rows of all files, read without any of what is tested."""
+    rows: Counter[tuple[Any, ...]] = Counter()
+    for path in (document.parent / "landing").glob("*.csv"):
+        with path.open(newline="", encoding="utf-8") as lines:
+            rows.update((int(row["id"]), row["day"], float(row["price"])) for row in csv.DictReader(lines))
+    return rows
+
+
+def load(ledger: Ledger, document: Path) -> ModuleResult:
+    (result,) = ledger.run_modules(documents.load(document), document.parent)
+    assert [step.error for step in result.steps] == [None]
+    return result
+
+
+def kill_at(point: str, url: str, ledger: Ledger, document: Path) -> None:
+    """Load in another process, which dies at the point, and its JVM with it."""
+    warehouse = str(Path(ledger.warehouse).parent)
+    child = children.start(document.parent / "child.log", "crash", url, warehouse, str(document), point)
+    assert child.wait() == -signal.SIGKILL, child.errors
+
+
+def files_in(ledger: Ledger) -> set[str]:
+    """Every file in the warehouse, relative to the one table; a checksum file of Hadoop's counts as the file it belongs to."""
+    folder = Path(ledger.warehouse) / "main/orders"
+    paths = (path.relative_to(folder) for path in folder.rglob("*") if path.is_file())
+    return {str(path.with_name(path.name[1:-4]) if path.name.endswith(".crc") else path) for path in paths}
+
+
+@pytest.mark.parametrize("point", POINTS)
+def test_a_load_killed_anywhere_is_right_after_the_next_run(lake: Ledger, url: str, document: Path, point: str) -> None:
+    land(document, "1.csv", first=0, rows=50, partitions=2)
+    before = load(lake, document)
+    land(document, "2.csv", first=50, rows=200, partitions=40 if point == "mid_write" else 4)
+    kill_at(point, url, lake, document)
+    killed = lake.runs.list(limit=1)[0]
+    assert killed.id != before.run_id
+    assert killed.status == "RUNNING"
+
+    committed = point == "after_commit"
+    assert lake.tables.get("orders").current_version == (2 if committed else 1)
+    left = {leftover.path for leftover in lake.tables.sweep(AT_ONCE).leftovers}
+    assert bool(left) == (point in ("mid_write", "after_write", "in_transaction"))
+    if point == "mid_write":
+        assert any("/_temporary/" in path for path in left)
+
+    again = load(lake, document)
+    rows = Counter(tuple(row) for row in lake.read("orders").collect())
+    assert rows == oracle(document)
+    assert again.rows == (0 if committed else 200)
+    versions = list(reversed(lake.tables.history("orders")))
+    assert [snapshot.version for snapshot in versions] == [1, 2]
+    assert len({snapshot.batch_id for snapshot in versions}) == 2
+    assert [snapshot.run_id for snapshot in versions] == [before.run_id, killed.id if committed else again.run_id]
+
+    marker = lake.positions.get("shop.orders")
+    assert (marker.position_data["files"], marker.version, marker.sync_run_id) == (2, 2, versions[1].run_id)
+    assert [Path(file.path).name for file in lake.positions.files("shop.orders")] == ["1.csv", "2.csv"]
+    assert len(lake.records.history("ingestion_volume", "main", "orders")) == 2
+
+    ended = lake.runs.get(killed.id)
+    assert (ended.status, ended.commit_count) == (("COMPLETED", 1) if committed else ("FAILED", 0))
+    assert [step.status for step in lake.runs.steps(killed.id)] == [ended.status]
+    assert [transition.to_status for transition in lake.runs.transitions(killed.id)] == ["PENDING", "RUNNING", ended.status]
+    assert [(run.status, run.retry_of) for run in lake.runs.list(limit=1)] == [("COMPLETED", killed.id)]
+
+    swept = lake.tables.sweep(AT_ONCE, delete=True)
+    assert (swept.deleted, {leftover.path for leftover in swept.leftovers}) == (True, left)
+    known = {file.file_path for version in (1, 2) for file in lake.tables.files("orders", version)}
+    assert files_in(lake) == known
+    folders = {path.name for path in (Path(lake.warehouse) / "main/orders/data").iterdir()}
+    assert folders == {snapshot.run_id for snapshot in versions}
+    assert lake.tables.sweep(AT_ONCE).leftovers == []
+    assert lake.tables.verify("orders").ok
+    assert Counter(tuple(row) for row in lake.read("orders").collect()) == oracle(document)
+    assert load(lake, document).rows == 0
+
+
+# The sweeper
+
+
+def leave_files(ledger: Ledger, spark: SparkSession) -> set[str]:
+    """Files of a run that ended without committing them, as a crash leaves them."""
+    committed = ledger.append(spark.sql("select 1 as id"), "main.orders")
+    folder = Path(ledger.warehouse) / "main/orders/data" / committed.snapshot.run_id / "crashed"
+    folder.mkdir()
+    for name in ("part-0.parquet", ".part-0.parquet.crc"):
+        (folder / name).write_bytes(b"left behind")
+    return {f"data/{committed.snapshot.run_id}/crashed/{name}" for name in ("part-0.parquet", ".part-0.parquet.crc")}
+
+
+def test_a_sweep_only_tells_unless_it_is_told_to_delete(sqlite_lake: Ledger, spark: SparkSession) -> None:
+    left, before = leave_files(sqlite_lake, spark), files_in(sqlite_lake)
+    found = sqlite_lake.tables.sweep(AT_ONCE)
+    assert (found.deleted, {leftover.path for leftover in found.leftovers}) == (False, left)
+    assert {(leftover.table, leftover.size) for leftover in found.leftovers} == {("main.orders", len(b"left behind"))}
+    assert files_in(sqlite_lake) == before
+    assert sqlite_lake.tables.sweep(AT_ONCE, delete=True).deleted
+    assert files_in(sqlite_lake) == {file.file_path for file in sqlite_lake.tables.files("orders")}
+    assert sqlite_lake.read("orders").count() == 1
+
+
+def test_a_sweep_leaves_what_is_younger_than_its_grace(sqlite_lake: Ledger, spark: SparkSession) -> None:
+    left = leave_files(sqlite_lake, spark)
+    assert sqlite_lake.tables.sweep(delete=True).leftovers == []
+    assert sqlite_lake.tables.sweep(timedelta(hours=3), delete=True).leftovers == []
+    old = (datetime.now(UTC) - timedelta(hours=2)).timestamp()
+    for path in left:
+        os.utime(Path(sqlite_lake.tables.get("orders").location, path), (old, old))
+    assert sqlite_lake.tables.sweep(timedelta(hours=3), delete=True).leftovers == []
+    assert {leftover.path for leftover in sqlite_lake.tables.sweep(delete=True).leftovers} == left
+    assert files_in(sqlite_lake).isdisjoint(left)
+
+
+def test_a_sweep_does_not_touch_what_a_living_run_is_writing(lake: Ledger, spark: SparkSession, monkeypatch: pytest.MonkeyPatch) -> None:
+    lake.append(spark.sql("select 1 as id"), "main.orders")
+    seen: list[Any] = []
+
+    def look(_: str) -> None:
+        seen.append(files_in(lake))
+        seen.append(lake.tables.sweep(AT_ONCE, delete=True).leftovers)
+        seen.append(lake.tables.verify("orders").findings)
+
+    monkeypatch.setitem(failpoints.armed, failpoints.AFTER_WRITE, look)
+    lake.append(spark.sql("select 2 as id"), "main.orders")
+    assert len(seen[0]) == 2
+    assert seen[1:] == [[], []]
+    assert sorted(row[0] for row in lake.read("orders").collect()) == [1, 2]
+    assert lake.tables.verify("orders").ok
+
+
+def test_a_sweep_leaves_alone_what_no_run_of_this_ledger_wrote(sqlite_lake: Ledger, spark: SparkSession) -> None:
+    committed = sqlite_lake.append(spark.sql("select 1 as id"), "main.orders")
+    sqlite_lake.append(spark.sql("select 2 as id"), "main.orders")
+    data = Path(sqlite_lake.tables.get("orders").location, "data")
+    run_id = committed.snapshot.run_id
+    strangers = [
+        data / "by hand/x.parquet",
+        data / "loose.parquet",
+        data / run_id[:4] / "x",
+        data / run_id[:-1] / "x",
+        data.parent / "notes.txt",
+    ]
+    for path in strangers:
+        path.parent.mkdir(exist_ok=True)
+        path.write_bytes(b"mine")
+    assert sqlite_lake.tables.sweep(AT_ONCE, delete=True).leftovers == []
+    assert all(path.exists() for path in strangers)
+
+
+def test_a_sweep_of_one_tenant_does_not_see_another(tmp_path: Path, spark: SparkSession) -> None:
+    place = {"warehouse": str(tmp_path / "w"), "spark": spark}
+    with (
+        lakeledger.open(f"sqlite:///{tmp_path}/ledger.db", tenant="one", **place) as one,  # type: ignore[arg-type]
+        lakeledger.open(f"sqlite:///{tmp_path}/ledger.db", tenant="two", **place) as two,  # type: ignore[arg-type]
+    ):
+        left = leave_files(one, spark)
+        assert two.tables.sweep(AT_ONCE, delete=True).leftovers == []
+        assert {leftover.path for leftover in one.tables.sweep(AT_ONCE).leftovers} == left
