@@ -79,11 +79,16 @@ def tables_page() -> str:
         names = [row[0] for row in connection.execute("select name from sqlite_master where type = 'table' and name not like 'sqlite_%'")]
         sections = [_table(connection, name) for name in sorted(names)]
         connection.close()
-    return "\n\n".join((NOTICE, "# The ledger's tables", "Every change of a row in a table marked *logged* is one row in `change_log`.", *sections)) + "\n"
+    return (
+        "\n\n".join(
+            (NOTICE, "# The ledger's tables", "Every change of a row in a table marked *logged* is one row in `change_log`.", *sections)
+        )
+        + "\n"
+    )
 
 
 def _table(connection: sqlite3.Connection, name: str) -> str:
-    columns = connection.execute("select name, type, \"notnull\" or pk from pragma_table_info(?)", (name,)).fetchall()
+    columns = connection.execute('select name, type, "notnull" or pk from pragma_table_info(?)', (name,)).fetchall()
     rows = "\n".join(f"| `{column}` | {declared} | {'' if required else 'may be null'} |" for column, declared, required in columns)
     return f"## {name}{' *(logged)*' if name in WATCHED else ''}\n\n| column | type | |\n|---|---|---|\n{rows}"
 

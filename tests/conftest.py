@@ -9,10 +9,10 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 import pytest
-from postgres_server import MissingServer, Server, start
 
 import lakeledger
 from lakeledger import Ledger
+from postgres_server import MissingServer, Server, start
 
 if TYPE_CHECKING:
     from pyspark.sql import SparkSession

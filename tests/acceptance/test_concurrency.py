@@ -24,8 +24,6 @@ from lakeledger.runs import ActiveRun
 if TYPE_CHECKING:
     from pyspark.sql import SparkSession
 
-# PySpark leaves the sockets of `collect` to the garbage collector.
-pytestmark = pytest.mark.filterwarnings("ignore:unclosed <socket:ResourceWarning")
 
 WRITERS, TIMES = 2, 50
 LEASE_SECONDS = 2.0

@@ -22,8 +22,6 @@ from lakeledger.testing import POINTS
 if TYPE_CHECKING:
     from pyspark.sql import SparkSession
 
-# PySpark leaves the sockets of `collect` to the garbage collector.
-pytestmark = pytest.mark.filterwarnings("ignore:unclosed <socket:ResourceWarning")
 
 AT_ONCE = timedelta(0)
 

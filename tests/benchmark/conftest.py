@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import statistics
 import time
-from collections.abc import Callable, Iterator
+from collections.abc import Callable
 from typing import TYPE_CHECKING
 
 import pytest
@@ -22,10 +22,9 @@ def spark() -> SparkSession:
 
 
 @pytest.fixture(autouse=True)
-def _new_line() -> Iterator[None]:
+def _new_line() -> None:
     """pytest -q prints dots; figures start on a line of their own."""
     print()
-    yield
 
 
 def seconds(action: Callable[[], object]) -> float:

@@ -16,10 +16,15 @@ pytestmark = pytest.mark.bench
 PROGRAM = str(Path(sys.executable).parent / "lakeledger")
 
 
-def test_help_and_listing_answer_at_once(ledger: Ledger, url: str) -> None:
-    python = [seconds(lambda: subprocess.run([sys.executable, "-c", "pass"], check=True)) for _ in range(7)]
-    commands = [["--help"], ["version"], ["runs", "list", "--url", url], ["tables", "list", "--url", url]]
-    for words in commands:
-        times = [seconds(lambda: subprocess.run([PROGRAM, *words], check=True, stdout=subprocess.DEVNULL)) for _ in range(7)]
-        shown = " ".join(words[:2] if words[0] != "--help" else words)
-        print(f"lakeledger {shown} on {ledger.database.dialect}: {median_ms(times):.0f} ms (bare Python {median_ms(python):.0f} ms)")
+def median_of(command: list[str]) -> float:
+    return median_ms([seconds(lambda: subprocess.run(command, check=True, stdout=subprocess.DEVNULL)) for _ in range(9)])
+
+
+@pytest.mark.parametrize(
+    "words",
+    ["--help", "version", "runs list", "tables list", "positions list", "tables verify --all --quick", "tables sweep", "doctor"],
+)
+def test_the_command_line_answers_at_once(ledger: Ledger, url: str, words: str) -> None:
+    where = [] if words in ("--help", "version") else ["--url", url, "--warehouse", ledger.settings.warehouse_uri]
+    took, bare = median_of([PROGRAM, *words.split(), *where]), median_of([sys.executable, "-c", "pass"])
+    print(f"lakeledger {words} on {ledger.database.dialect}: {took:.0f} ms (bare Python {bare:.0f} ms)")

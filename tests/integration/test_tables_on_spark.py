@@ -28,8 +28,6 @@ from lakeledger.testing import raise_at
 if TYPE_CHECKING:
     from pyspark.sql import DataFrame, SparkSession
 
-# PySpark leaves the sockets of `collect` to the garbage collector.
-pytestmark = pytest.mark.filterwarnings("ignore:unclosed <socket:ResourceWarning")
 
 FORMATS = ["parquet", "jsonl"]
 ORDERS = "select * from values (1, 'a'), (2, 'b') as t(id, name)"

@@ -76,7 +76,11 @@ def test_all_problems_are_named_at_once() -> None:
     [
         ("decimal(10,2)", "decimal(10,2)"),
         ({"type": "array", "elementType": "long", "containsNull": True}, "array<long>"),
-        ({"type": "map", "keyType": "string", "valueType": {"type": "struct", "fields": []}, "valueContainsNull": True}, "map<struct>"),
+        (
+            {"type": "map", "keyType": "string", "valueType": {"type": "struct", "fields": []}, "valueContainsNull": True},
+            "map<string, struct<>>",
+        ),
+        ({"type": "struct", "fields": [{"name": "a", "type": "long"}]}, "struct<a: long>"),
     ],
 )
 def test_a_type_is_told_in_a_word(type_: Any, text: str) -> None:

@@ -73,7 +73,7 @@ def console(*, stderr: bool = False) -> Console:
     from rich.console import Console
 
     stream = sys.stderr if stderr else sys.stdout
-    width = None if stream.isatty() or os.environ.get("COLUMNS") else PIPE_WIDTH
+    width = None if stream.isatty() else PIPE_WIDTH
     system: Any = "auto" if _wants_colour(stream) else None
     return Console(file=stream, width=width, color_system=system, highlight=False, markup=False, emoji=False)
 

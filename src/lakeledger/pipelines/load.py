@@ -55,8 +55,11 @@ def explain(error: Exception) -> str:
         return f"a Python function failed: {text.strip().splitlines()[-1]}"
     outer, *causes = text.split("\nCaused by: ")
     found = [_first_line(outer), *(_whole(cause) for cause in causes)]
-    reasons = [reason for reason in dict.fromkeys(found) if reason]
-    return " ← ".join(reasons)[:EXPLAIN_LIMIT] or type(error).__name__
+    reasons = [reason for reason in dict.fromkeys(found) if reason] or [type(error).__name__]
+    if unreadable := re.search(r"reading file (?:file:/*(?=/))?(\S+)\.$", reasons[0]):
+        why = " ← ".join(re.sub(r"^\[[A-Z_.]+\] ", "", reason) for reason in reasons[1:])[:EXPLAIN_LIMIT]
+        return f"cannot read {unreadable[1]}: {why}; correct the file or the source's schema, nothing of it was loaded"
+    return " ← ".join(reasons)[:EXPLAIN_LIMIT]
 
 
 def _first_line(text: str) -> str:
@@ -150,7 +153,7 @@ def _refuse_lost_position(history: list[Any], origin: Source, table: Table) -> N
 
 
 def _batch_id(origin: Source, source: FilesSource, read: list[SourceFile], after: int | None) -> str:
-    shape = source.source_config.model_dump(mode="json", exclude={"changed_files"})
+    shape = [source.source_config.model_dump(mode="json", exclude={"changed_files"}), source.target_config.model_dump(mode="json")]
     return codec.digest(["files", origin.name, source.write_mode, shape, sorted(file.identity for file in read), after])
 
 

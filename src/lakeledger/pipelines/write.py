@@ -3,24 +3,21 @@
 from __future__ import annotations
 
 import time
-from collections.abc import Iterator
 from concurrent.futures import ThreadPoolExecutor
 from contextlib import suppress
 from dataclasses import dataclass, field
-from datetime import UTC, date, datetime, timedelta
 from typing import TYPE_CHECKING, Any, Literal
 
 from lakeledger import clock, codec, failpoints
 from lakeledger.errors import Failed, Invalid
 from lakeledger.lake import FileFormat, Storage, StoredFile, open_format
-from lakeledger.lake.parquet import bound
-from lakeledger.pipelines import Plane
+from lakeledger.pipelines import Plane, observe
 from lakeledger.pipelines.partitions import partition_path, quote, with_copies
 from lakeledger.runs import Counters, Fence
 from lakeledger.sync import Advance, SourceFile
 from lakeledger.tables import Change, Committed, Layout, NewFile, Table, TableMetadata, TableName, store
 from lakeledger.tables.commit import commit, find_applied
-from lakeledger.tables.schema import Schema, column_names, normalise, reconcile
+from lakeledger.tables.schema import Schema, check_readable, column_names, normalise, reconcile
 from lakeledger.tables.verify import DATA
 
 if TYPE_CHECKING:
@@ -35,7 +32,6 @@ JSON_OPTIONS = {
     "timeZone": "UTC",
     "columnNameOfCorruptRecord": "_lakeledger_no_such_column",
 }
-_UNORDERED = ("binary", "variant", "void", "interval")
 
 
 @dataclass(frozen=True)
@@ -71,7 +67,7 @@ class Target:
 def write(plane: Plane, frame: DataFrame, request: Write, fence: Fence) -> Committed:
     """Write the frame and commit it. Raises Invalid, Conflict, Fenced or Failed; then no file of it is left."""
     started = time.monotonic()
-    target, done = _plan(plane, request, fence)
+    target, done = _plan(plane, request)
     if done:
         return done
     frame, schema = fit(frame, request, target)
@@ -104,7 +100,7 @@ def write(plane: Plane, frame: DataFrame, request: Write, fence: Fence) -> Commi
 def fit(frame: DataFrame, request: Write, target: Target) -> tuple[DataFrame, Schema]:
     """The frame with its columns as the table has them, and its schema. Raises Invalid before anything is written."""
     schema = normalise(frame.schema.jsonValue())
-    _refuse_unreadable(request.table, schema, target.layout.format)
+    check_readable(str(request.table), schema, target.layout.format)
     folded = [codec.fold(name) for name in frame.columns]
     if target.metadata is None or _replaces_all(request):
         return frame, schema
@@ -116,14 +112,14 @@ def fit(frame: DataFrame, request: Write, target: Target) -> tuple[DataFrame, Sc
     return frame.select(*(_column(given[codec.fold(name)], name) for name in wanted)), schema
 
 
-def _plan(plane: Plane, request: Write, fence: Fence) -> tuple[Target, Committed | None]:
+def _plan(plane: Plane, request: Write) -> tuple[Target, Committed | None]:
     with plane.store.read() as tx:
         table = store.find(tx, request.table)
         known = store.metadata(tx, table) if table else None
         target = Target(table, known, table.location if table else request.table.folder, _layout(request, known))
         if request.by_partition and not target.layout.partition_by:
             raise Invalid(f"{request.table} is not partitioned: overwrite the whole table, or name the columns to partition by")
-        done = find_applied(tx, table, _change(request, target, fence, {}, [], 0)) if table else None
+        done = find_applied(tx, table, request.operation, request.batch_id) if table else None
     return target, Committed(table.placed(plane.warehouse), done, applied=False) if table and done else None
 
 
@@ -152,7 +148,7 @@ def _write_files(frame: DataFrame, schema: Schema, target: Target, storage: Stor
 
     format_ = open_format(target.layout.format)
     seen = Observation()
-    watched = frame.observe(seen, *_aggregates(schema, format_))
+    watched = frame.observe(seen, *observe.aggregates(schema, with_bounds=format_.needs_observed_bounds))
     watched, copies = with_copies(watched, target.layout.partition_by)
     failpoints.reach(failpoints.BEFORE_WRITE)
     failpoints.reach(failpoints.MID_WRITE, storage.inner(folder))
@@ -163,78 +159,9 @@ def _write_files(frame: DataFrame, schema: Schema, target: Target, storage: Stor
     return _inspect(storage, folder, format_, target.layout, dict(seen.get), schema)
 
 
-def _aggregates(schema: Schema, format_: FileFormat) -> list[Column]:
-    from pyspark.sql import functions as F
-
-    wanted = [F.count(F.lit(1)).alias("rows")]
-    if format_.needs_observed_bounds:
-        for index, name, type_ in _ordered_columns(schema):
-            column = F.col(quote(name))
-            wanted += [_observable(F.min(column), type_).alias(f"min_{index}"), _observable(F.max(column), type_).alias(f"max_{index}")]
-    return wanted
-
-
-def _observable(value: Column, type_: str) -> Column:
-    """A bound as it can be fetched: Python's times are those of its own time zone, and end where Spark's go on."""
-    from pyspark.sql import functions as F
-
-    if type_ == "timestamp":
-        return F.unix_micros(value)
-    return value.cast("string") if type_ in ("date", "timestamp_ntz") else value
-
-
-def _observed(value: Any, type_: str) -> Any:
-    """The bound that was fetched; None where Python has no value for it."""
-    try:
-        match type_:
-            case _ if value is None:
-                return None
-            case "timestamp":
-                return datetime(1970, 1, 1, tzinfo=UTC) + timedelta(microseconds=value)
-            case "timestamp_ntz":
-                return datetime.fromisoformat(value)
-            case "date":
-                return date.fromisoformat(value)
-    except (OverflowError, ValueError):
-        return None
-    return value
-
-
-def _refuse_unreadable(table: TableName, schema: Schema, format_: str) -> None:
-    """Raise Invalid for what Spark would write and could not read."""
-    for type_ in _types(schema):
-        folded = [codec.fold(field["name"]) for field in type_.get("fields", ())]
-        if doubled := sorted({name for name in folded if folded.count(name) > 1}):
-            raise Invalid(f"the data for {table} has columns that differ only in case: {', '.join(doubled)}")
-        if format_ == "jsonl" and not str(type_.get("keyType", "string")).startswith("string"):
-            raise Invalid(f"the data for {table} has a map whose keys are no text, which jsonl cannot give back: write it as parquet")
-    if not schema["fields"]:
-        raise Invalid(f"the data for {table} has no columns")
-
-
-def _types(type_: Any) -> Iterator[dict[str, Any]]:
-    """A type and all inside it that are more than a word."""
-    if isinstance(type_, dict):
-        yield type_
-        for inner in (*type_.get("fields", ()), *(type_.get(part) for part in ("type", "elementType", "keyType", "valueType"))):
-            yield from _types(inner)
-
-
-def _ordered_columns(schema: Schema) -> list[tuple[int, str, str]]:
-    return [
-        (index, item["name"], item["type"])
-        for index, item in enumerate(schema["fields"])
-        if isinstance(item["type"], str) and not item["type"].startswith(_UNORDERED)
-    ]
-
-
 def _inspect(storage: Storage, folder: str, format_: FileFormat, layout: Layout, seen: dict[str, Any], schema: Schema) -> list[NewFile]:
     """The files that were written, each with what it says of itself. Raises Failed if they do not hold what was sent."""
-    bounds = {
-        name: bound("min", _observed(seen[f"min_{index}"], type_)) | bound("max", _observed(seen[f"max_{index}"], type_))
-        for index, name, type_ in _ordered_columns(schema)
-        if f"min_{index}" in seen
-    }
+    bounds = observe.bounds(seen, schema)
 
     def inspect(file: StoredFile) -> NewFile:
         facts = format_.inspect(storage, file.path, bounds)

@@ -10,7 +10,7 @@ from lakeledger.errors import Conflict, Invalid
 from lakeledger.runs import store as run_store
 from lakeledger.sync import Marker, positions
 from lakeledger.tables import store
-from lakeledger.tables.model import Change, Committed, NewFile, Snapshot, Table, TableMetadata
+from lakeledger.tables.model import Change, Committed, NewFile, Operation, Snapshot, Table, TableMetadata
 from lakeledger.tables.schema import Schema, normalise, reconcile
 from lakeledger.tables.store import sql
 
@@ -24,7 +24,7 @@ def commit(tx: Transaction, change: Change) -> Committed:
     """
     run = run_store.check_fence(tx, change.fence)
     table = store.find(tx, change.table)
-    if table and (done := find_applied(tx, table, change)):
+    if table and (done := find_applied(tx, table, change.operation, change.batch_id)):
         return Committed(table, done, applied=False)
     check_base(tx, table, change)
     table = table or _add_table(tx, change)
@@ -43,12 +43,12 @@ def commit(tx: Transaction, change: Change) -> Committed:
     return Committed(table, snapshot, applied=True)
 
 
-def find_applied(tx: Transaction, table: Table, change: Change) -> Snapshot | None:
+def find_applied(tx: Transaction, table: Table, operation: Operation, batch_id: str | None) -> Snapshot | None:
     """The snapshot that already holds this batch. An overwrite is only in the table while it is the latest version."""
-    if change.batch_id is None:
+    if batch_id is None:
         return None
-    done = store.find_batch(tx, table, change.batch_id)
-    if done and (change.operation == "append" or done.version == table.current_version):
+    done = store.find_batch(tx, table, batch_id)
+    if done and (operation == "append" or done.version == table.current_version):
         return done
     return None
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterator
 from typing import Any
 
 from lakeledger import codec
@@ -34,17 +35,45 @@ def reconcile(table: str, current: Schema, incoming: Schema, *, evolve: bool) ->
     return {"type": "struct", "fields": current["fields"] + added}
 
 
+def check_readable(table: str, schema: Schema, format_: str) -> None:
+    """Raise Invalid for what Spark would write and could not read again."""
+    if not schema["fields"]:
+        raise Invalid(f"the data for {table} has no columns")
+    for type_ in _types(schema):
+        folded = [codec.fold(field["name"]) for field in type_.get("fields", ())]
+        if doubled := sorted({name for name in folded if folded.count(name) > 1}):
+            raise Invalid(f"the data for {table} has columns that differ only in case: {', '.join(doubled)}")
+        if format_ == "jsonl" and not str(type_.get("keyType", "string")).startswith("string"):
+            raise Invalid(f"the data for {table} has a map whose keys are no text, which jsonl cannot give back: write it as parquet")
+
+
 def column_names(schema: Schema) -> list[str]:
     """The names of the columns, in order."""
     return [field["name"] for field in schema["fields"]]
 
 
 def type_text(type_: Any) -> str:
-    """A column type in one word or so."""
+    """A column type as people write it: `decimal(10,2)`, `array<long>`."""
     if isinstance(type_, str):
         return type_
-    inner = type_.get("elementType") or type_.get("valueType")
-    return f"{type_['type']}<{type_text(inner)}>" if inner else str(type_["type"])
+    match type_["type"]:
+        case "struct":
+            fields = ", ".join(f"{field['name']}: {type_text(field['type'])}" for field in type_["fields"])
+            return f"struct<{fields}>"
+        case "array":
+            return f"array<{type_text(type_['elementType'])}>"
+        case "map":
+            return f"map<{type_text(type_['keyType'])}, {type_text(type_['valueType'])}>"
+        case _:
+            return str(type_["type"])
+
+
+def _types(type_: Any) -> Iterator[dict[str, Any]]:
+    """A type and all inside it that are more than a word."""
+    if isinstance(type_, dict):
+        yield type_
+        for inner in (*type_.get("fields", ()), *(type_.get(part) for part in ("type", "elementType", "keyType", "valueType"))):
+            yield from _types(inner)
 
 
 def _optional(type_: Any) -> Any:

@@ -27,6 +27,8 @@ DEFAULTS = {
     "parquet": {},
 }
 
+# How Spark is told to find out the columns by itself.
+INFER = {"csv": {"inferSchema": "true"}, "json": {}, "parquet": {"mergeSchema": "true"}}
 ROOT = Path("/")
 
 OnChange = Literal["refuse", "load", "ignore"]
@@ -100,15 +102,18 @@ def read(spark: SparkSession, source: Files, files: list[SourceFile], table_sche
     """The rows of these files: by the declared schema, else by the table's, else as Spark infers it. Raises Invalid."""
     from pyspark.sql.types import StructType
 
+    paths = [literal(_whole_path(file.path, base)) for file in files]
     options = {**DEFAULTS[source.format], **(source.options or {})}
     reader = spark.read.format(source.format).options(**options)
     if source.schema:
-        reader = reader.schema(_parse_schema(source.schema))
-    elif table_schema:
-        reader = reader.schema(StructType.fromJson(table_schema))
-    elif source.format == "csv":
-        reader = reader.option("inferSchema", "true")
-    return reader.load([literal(_whole_path(file.path, base)) for file in files])
+        return reader.schema(_parse_schema(source.schema)).load(paths)
+    if table_schema is None:
+        return reader.options(**INFER[source.format]).load(paths)
+    known = StructType.fromJson(table_schema)
+    if source.format != "csv":
+        # Read by a schema, Spark drops what the schema does not name without a word. (A CSV's header is compared with it.)
+        _refuse_new_columns(source, reader.options(**INFER[source.format]).load(paths).columns, known.names)
+    return spark.read.format(source.format).options(**options).schema(known).load(paths)
 
 
 def identify(file: StoredFile, base: Path = ROOT) -> SourceFile:
@@ -150,6 +155,12 @@ def _looks_different(file: StoredFile, known: SourceFile | None) -> bool:
 
 def _position(files: Mapping[str, SourceFile]) -> FilesPosition:
     return FilesPosition(len(files), codec.digest(sorted(file.identity for file in files.values())))
+
+
+def _refuse_new_columns(source: Files, given: Iterable[str], known: Iterable[str]) -> None:
+    expected = {codec.fold(name) for name in known}
+    if new := [name for name in given if codec.fold(name) not in expected]:
+        raise Invalid(f"{source.path} has new columns that the table does not have: {', '.join(new)}; declare the schema to leave them out")
 
 
 def _parse_schema(text: str) -> StructType:

@@ -1,0 +1,72 @@
+"""What a write sees of its rows as they go by: how many, and for formats that keep no statistics the bounds of the columns."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from datetime import UTC, date, datetime, timedelta
+from typing import TYPE_CHECKING, Any
+
+from lakeledger.lake import Bounds
+from lakeledger.lake.parquet import bound
+from lakeledger.pipelines.partitions import quote
+from lakeledger.tables.schema import Schema
+
+if TYPE_CHECKING:
+    from pyspark.sql import Column
+
+EPOCH = datetime(1970, 1, 1, tzinfo=UTC)
+UNORDERED = ("binary", "variant", "void", "interval")
+
+
+def aggregates(schema: Schema, *, with_bounds: bool) -> list[Column]:
+    """What to observe: `rows`, and `min_i` and `max_i` of the columns that have an order."""
+    from pyspark.sql import functions as F
+
+    wanted = [F.count(F.lit(1)).alias("rows")]
+    for index, name, type_ in _ordered_columns(schema) if with_bounds else ():
+        column = F.col(quote(name))
+        wanted += [_fetchable(F.min(column), type_).alias(f"min_{index}"), _fetchable(F.max(column), type_).alias(f"max_{index}")]
+    return wanted
+
+
+def bounds(seen: Mapping[str, Any], schema: Schema) -> Bounds:
+    """The bounds that were observed, by column; none if they were not asked for."""
+    return {
+        name: bound("min", _fetched(seen[f"min_{index}"], type_)) | bound("max", _fetched(seen[f"max_{index}"], type_))
+        for index, name, type_ in _ordered_columns(schema)
+        if f"min_{index}" in seen
+    }
+
+
+def _ordered_columns(schema: Schema) -> list[tuple[int, str, str]]:
+    return [
+        (index, field["name"], field["type"])
+        for index, field in enumerate(schema["fields"])
+        if isinstance(field["type"], str) and not field["type"].startswith(UNORDERED)
+    ]
+
+
+def _fetchable(value: Column, type_: str) -> Column:
+    """A bound as it can be fetched: Python's times are those of its own time zone, and end where Spark's go on."""
+    from pyspark.sql import functions as F
+
+    if type_ == "timestamp":
+        return F.unix_micros(value)
+    return value.cast("string") if type_ in ("date", "timestamp_ntz") else value
+
+
+def _fetched(value: Any, type_: str) -> Any:
+    """The bound that was fetched; None where Python has no value for it."""
+    try:
+        match type_:
+            case _ if value is None:
+                return None
+            case "timestamp":
+                return EPOCH + timedelta(microseconds=value)
+            case "timestamp_ntz":
+                return datetime.fromisoformat(value)
+            case "date":
+                return date.fromisoformat(value)
+    except (OverflowError, ValueError):
+        return None
+    return value
