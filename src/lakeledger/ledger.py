@@ -66,6 +66,10 @@ class Ledger:
         self._checksums.close()
         self.database.close()
 
+    def settle(self) -> None:
+        """Wait until the background has nothing left to do: every committed file has its checksum."""
+        self._checksums.drain()
+
     @property
     def warehouse(self) -> str:
         """The tenant's part of the warehouse. Raises Invalid if the ledger has none."""

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import statistics
 import time
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from typing import TYPE_CHECKING
 
 import pytest
@@ -34,12 +34,20 @@ def seconds(action: Callable[[], object]) -> float:
     return time.perf_counter() - start
 
 
-def alternate(first: Callable[[], object], second: Callable[[], object], rounds: int, warm_up: int = 2) -> tuple[list[float], list[float]]:
-    """The times of two actions, taken in turns so that whatever else the machine does hits both alike."""
-    for _ in range(warm_up):
-        first(), second()
-    pairs = [(seconds(first), seconds(second)) if turn % 2 else (seconds(second), seconds(first))[::-1] for turn in range(rounds)]
-    return [pair[0] for pair in pairs], [pair[1] for pair in pairs]
+def alternate(actions: Sequence[Callable[[], object]], rounds: int, settle: Callable[[], object], warm_up: int = 3) -> list[list[float]]:
+    """The times of each action, taken in turns and in changing order, so that whatever else the machine does hits all alike.
+
+    `settle` is called, untimed, before each: what one left to the background must not hit the next.
+    """
+    times: list[list[float]] = [[] for _ in actions]
+    for turn in range(warm_up + rounds):
+        order = list(enumerate(actions))
+        for index, action in order if turn % 2 else reversed(order):
+            settle()
+            took = seconds(action)
+            if turn >= warm_up:
+                times[index].append(took)
+    return times
 
 
 def median_ms(times: list[float]) -> float:

@@ -22,7 +22,7 @@ def aggregates(schema: Schema, *, with_bounds: bool) -> list[Column]:
     """What to observe: `rows`, and `min_i` and `max_i` of the columns that have an order."""
     from pyspark.sql import functions as F
 
-    wanted = [F.count(F.lit(1)).alias("rows")]
+    wanted = [F.expr("count(1) as rows")]
     for index, name, type_ in _ordered_columns(schema) if with_bounds else ():
         column = F.col(quote(name))
         wanted += [_fetchable(F.min(column), type_).alias(f"min_{index}"), _fetchable(F.max(column), type_).alias(f"max_{index}")]

@@ -3,41 +3,74 @@
 from __future__ import annotations
 
 import threading
-from concurrent.futures import Future, ThreadPoolExecutor, wait
+from contextlib import suppress
 
 from lakeledger.db import Store
+from lakeledger.errors import LakeledgerError
 from lakeledger.lake import Storage
 from lakeledger.tables.model import Table
 from lakeledger.tables.store import sql
 
+# Commits that follow each other closely are filled in together, and a run that has just committed ends undisturbed.
+GATHER_SECONDS = 0.25
+
 
 class Checksums:
-    """One background thread that fills in what is missing. A crash loses nothing: `verify` fills in the rest."""
+    """One background thread that fills in what is missing. Whatever keeps it from that loses nothing: `verify` fills in the rest."""
 
     def __init__(self, store: Store) -> None:
         self._store = store
-        self._pool: ThreadPoolExecutor | None = None
-        self._lock = threading.Lock()
-        self._pending: set[Future[None]] = set()
+        self._changed = threading.Condition()
+        self._waiting: list[tuple[Table, list[str]]] = []
+        self._busy = False
+        self._in_a_hurry = False
+        self._closed = False
+        self._thread: threading.Thread | None = None
 
     def submit(self, table: Table, paths: list[str]) -> None:
         """Have these files' checksums computed soon."""
         if not paths:
             return
-        with self._lock:
-            self._pool = self._pool or ThreadPoolExecutor(1, thread_name_prefix="checksums")
-            future = self._pool.submit(fill_in, self._store, table, paths)
-            self._pending.add(future)
-        future.add_done_callback(self._pending.discard)
+        with self._changed:
+            self._waiting.append((table, paths))
+            if self._thread is None:
+                self._thread = threading.Thread(target=self._work, name="checksums", daemon=True)
+                self._thread.start()
+            self._changed.notify_all()
 
     def drain(self) -> None:
         """Wait until nothing is left to do."""
-        wait(set(self._pending))
+        with self._changed:
+            self._in_a_hurry = True
+            self._changed.notify_all()
+            self._changed.wait_for(lambda: not self._waiting and not self._busy)
+            self._in_a_hurry = False
 
     def close(self) -> None:
         """Finish what was submitted and stop."""
-        if self._pool:
-            self._pool.shutdown(wait=True)
+        self.drain()
+        with self._changed:
+            self._closed = True
+            self._changed.notify_all()
+        if self._thread:
+            self._thread.join()
+
+    def _work(self) -> None:
+        while work := self._next():
+            for table, paths in work:
+                with suppress(LakeledgerError, OSError):
+                    fill_in(self._store, table, paths)
+
+    def _next(self) -> list[tuple[Table, list[str]]]:
+        """What has come together, or nothing once this is closed."""
+        with self._changed:
+            self._busy = False
+            self._changed.notify_all()
+            self._changed.wait_for(lambda: self._waiting or self._closed)
+            self._changed.wait_for(lambda: self._in_a_hurry or self._closed, GATHER_SECONDS)
+            work, self._waiting = self._waiting, []
+            self._busy = bool(work)
+        return _by_table(work)
 
 
 def fill_in(store: Store, table: Table, paths: list[str]) -> None:
@@ -45,3 +78,8 @@ def fill_in(store: Store, table: Table, paths: list[str]) -> None:
     found = [(path, checksum) for path, checksum in Storage(table.location).checksums(paths) if checksum]
     with store.write() as tx:
         tx.many(sql.set_checksum, ({"table_id": table.table_id, "file_path": path, "checksum": checksum} for path, checksum in found))
+
+
+def _by_table(work: list[tuple[Table, list[str]]]) -> list[tuple[Table, list[str]]]:
+    tables = {table.table_id: table for table, _ in work}
+    return [(table, [path for each, paths in work if each.table_id == key for path in paths]) for key, table in tables.items()]
