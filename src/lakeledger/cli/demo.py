@@ -4,6 +4,8 @@ from __future__ import annotations
 
 import os
 import shlex
+import shutil
+import sys
 import time
 from collections import Counter
 from collections.abc import Iterator, Sequence
@@ -197,6 +199,7 @@ def _location(shop: Demo) -> dict[str, str]:
 
 def _print_next(folder: str) -> None:
     tries = {
+        **({} if shutil.which("lakeledger") else {f"export PATH={shlex.quote(str(Path(sys.executable).parent))}:$PATH": ""}),
         f"cd {shlex.quote(folder)}": "",
         **{f"unset {name}": "it would lead to another ledger" for name in ELSEWHERE if os.environ.get(name)},
         "lakeledger tables history gold.daily_revenue": "each version, and the run that made it",
