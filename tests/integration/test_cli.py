@@ -33,7 +33,6 @@ from lakeledger.tables import DataFile, Snapshot, Table, TableMetadata, TableSta
 if TYPE_CHECKING:
     from pyspark.sql import SparkSession
 
-# PySpark leaves some of its sockets to the garbage collector.
 
 PROGRAM = str(Path(sys.executable).parent / "lakeledger")
 SECRET = "hunter2"
@@ -644,13 +643,14 @@ def test_an_interruption_is_quiet(tmp_path: Path) -> None:
     assert (process.returncode, said) == (130, ("", "\n"))
 
 
-def test_an_interrupted_run_is_cancelled_and_commits_nothing(tmp_path: Path) -> None:
+@pytest.mark.parametrize("number", [signal.SIGINT, signal.SIGTERM])
+def test_an_interrupted_run_is_cancelled_and_commits_nothing(number: signal.Signals) -> None:
     pipeline(("slow", [sql("slow", "select sum(id % 7) as n from range(1000000000000)"), sql("later", "select 1 as n", order=2)]))
     process = subprocess.Popen([PROGRAM, "run"], stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True)
     assert process.stderr is not None
     while "starting Spark" not in (line := process.stderr.readline()):
         assert line
-    process.send_signal(signal.SIGINT)
+    process.send_signal(number)
     stdout, stderr = process.communicate(timeout=120)
     assert (process.returncode, stdout, "Traceback" in stderr) == (130, "", False)
     (run,) = answer("runs", "list")["runs"]

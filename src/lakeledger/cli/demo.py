@@ -20,6 +20,8 @@ from lakeledger import demo as shops
 from lakeledger.cli import show
 from lakeledger.cli.options import as_help
 from lakeledger.cli.positions import describe
+from lakeledger.cli.runs import print_runs
+from lakeledger.cli.tables import print_tables
 from lakeledger.demo import Demo, Done
 from lakeledger.demo.folder import YAML
 from lakeledger.errors import Invalid
@@ -119,7 +121,7 @@ def _print_json(shop: Demo, runs: Sequence[Run]) -> None:
 
 
 def _print_report(shop: Demo, runs: Sequence[Run], folder: str) -> None:
-    _print_tables(shop)
+    print_tables(shop.tables())
     _print_runs(runs)
     _print_positions(shop)
     _print_revenue(shop)
@@ -127,35 +129,10 @@ def _print_report(shop: Demo, runs: Sequence[Run], folder: str) -> None:
     _print_next(folder)
 
 
-def _print_tables(shop: Demo) -> None:
-    rows = [
-        (
-            str(table.name),
-            show.count(table.current_version),
-            show.count(table.row_count),
-            show.count(table.file_count),
-            show.size(table.total_size),
-            show.ago(table.last_modified),
-        )
-        for table in shop.tables()
-    ]
-    show.print_table(["table", ">version", ">rows", ">files", ">size", "last change"], rows)
-
-
 def _print_runs(runs: Sequence[Run]) -> None:
     shown = runs[:LAST_RUNS]
-    rows = [
-        (
-            short,
-            run.pipeline_id,
-            show.status(run.status),
-            show.count(run.records_processed),
-            show.duration(run.duration_ms),
-            show.ago(run.start_time),
-        )
-        for short, run in zip(show.short_ids([run.id for run in shown]), shown, strict=True)
-    ]
-    show.print_table([f"last {len(shown)} runs", "module", "status", ">rows", ">took", "started"], rows)
+    show.print_title(f"last {len(shown)} runs")
+    print_runs(shown)
     states = ", ".join(f"{number} {state.lower()}" for state, number in Counter(run.status for run in runs).items())
     times = [run.duration_ms or 0 for run in runs]
     show.print_text(f"{len(runs)} runs: {states}; {show.duration(sum(times))} in all, the slowest {show.duration(max(times))}\n")

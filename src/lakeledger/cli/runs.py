@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from datetime import timedelta
 
 import click
@@ -36,6 +37,12 @@ def list_runs(options: Options, pipeline: str | None, status: str | None, limit:
         click.echo("no runs")
         show.print_next(options.command("run"))
         return
+    print_runs(found)
+    show.print_next(options.command(f"runs show {show.short_ids([run.id for run in found])[0]}"))
+
+
+def print_runs(found: Sequence[Run]) -> None:
+    """A line per run."""
     ids = show.short_ids([run.id for run in found])
     rows = [
         (
@@ -50,7 +57,6 @@ def list_runs(options: Options, pipeline: str | None, status: str | None, limit:
         for short, run in zip(ids, found, strict=True)
     ]
     show.print_table(["run", "~pipeline", "status", ">rows", ">took", "started", "~error"], rows)
-    show.print_next(options.command(f"runs show {ids[0]}"))
 
 
 @runs.command("show")

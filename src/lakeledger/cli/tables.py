@@ -39,6 +39,12 @@ def list_tables(options: Options) -> None:
         click.echo("no tables yet")
         show.print_next(options.command("run"))
         return
+    print_tables(found)
+    show.print_next(options.command(f"tables show {found[0].name}"))
+
+
+def print_tables(found: Sequence[Table]) -> None:
+    """A line per table."""
     rows = [
         (
             str(table.name),
@@ -51,7 +57,6 @@ def list_tables(options: Options) -> None:
         for table in found
     ]
     show.print_table(["~table", ">rows", ">size", ">files", ">version", "changed"], rows)
-    show.print_next(options.command(f"tables show {found[0].name}"))
 
 
 @tables.command("show")
