@@ -51,6 +51,10 @@ class Settings:
     def __post_init__(self) -> None:
         if not _TENANT.fullmatch(self.tenant):
             raise Invalid(f"tenant {self.tenant!r} must match {_TENANT.pattern}: lower-case letters, digits, underscores")
+        if self.warehouse and scrub(self.warehouse) != self.warehouse:
+            raise Invalid(
+                f"the warehouse {scrub(self.warehouse)} holds a password, which errors and pages would show: give it to Spark instead"
+            )
         if not 0 < self.lease_seconds < float("inf"):
             raise Invalid(f"lease_seconds must be positive, not {self.lease_seconds}")
 

@@ -130,7 +130,8 @@ class Ledger:
     ) -> Committed:
         """Add rows to a table, which is made if it is not there. Rows, position, run and facts are one commit.
 
-        With a `position` or a `batch_id` the same batch is applied once, however often it is tried.
+        With a `batch_id` the same batch is applied once, however often it is tried. With a `position`, rows that bring the
+        source to where it already stands are the same batch.
         Raises Invalid, Conflict, Fenced or Failed; then nothing is visible.
         """
         request = Write(
@@ -154,15 +155,18 @@ class Ledger:
         batch_id: str | None = None,
         format: str | None = None,
         partition_by: Sequence[str] | None = None,
+        base_version: int | None = None,
     ) -> Committed:
         """Replace a whole table, or with `by_partition` only the partitions that the rows are in.
 
-        Raises Conflict (retryable) if somebody else committed to what is being replaced.
+        Raises Conflict (retryable) if somebody else committed to what is being replaced since `base_version`: give it the version
+        that the rows were computed from; by default it is the one that is current when the write begins.
         """
         request = Write(
             table=parse_name(table),
             operation="overwrite",
             by_partition=by_partition,
+            base_version=base_version,
             format=format,
             partition_by=None if partition_by is None else tuple(partition_by),
             batch_id=batch_id,
@@ -184,7 +188,10 @@ class Ledger:
         trigger: str = "manual",
         progress: Callable[[StepResult], None] = lambda _: None,
     ) -> list[ModuleResult]:
-        """Run a document's modules, or one of them, each as one exclusive run. Raises NotFound or Conflict."""
+        """Run a document's modules, or one of them, each as one exclusive run.
+
+        Raises NotFound, or Conflict if one of them is already running; those after it are then not started.
+        """
         chosen = [item for item in document.modules if module in (None, item.module_name)]
         if not chosen:
             names = ", ".join(item.module_name for item in document.modules)
@@ -206,8 +213,8 @@ class Ledger:
             return run_module(self._plane(), run, module, base, progress)
 
     def _write(self, frame: DataFrame, request: Write, run: ActiveRun | ActiveStep | None) -> Committed:
-        if request.position and request.batch_id is None:
-            request = replace(request, batch_id=_batch_of(request.position))
+        if request.position and request.batch_id is None and not request.position.force:
+            request = replace(request, batch_id=_batch_of(request, request.position))
         if run is not None:
             return write(self._plane(), frame, request, run.fence)
         with self.run(str(request.table), trigger="api") as implicit:
@@ -241,5 +248,6 @@ def _advance(position: Advance | tuple[str, Position] | None) -> Advance | None:
     return Advance(parse_source(source), to)
 
 
-def _batch_of(move: Advance) -> str:
-    return codec.digest(["position", move.source.name, move.to.kind, move.to.document()])
+def _batch_of(request: Write, move: Advance) -> str:
+    """What makes a write the same batch again: it does the same to the table and brings its source to the same place."""
+    return codec.digest(["position", request.operation, request.by_partition, vars(move.source), move.to.kind, move.to.document()])

@@ -5,11 +5,11 @@ from __future__ import annotations
 import re
 from typing import Any
 
-_NAMES = r"(?:password|passwd|pwd|secret|token|api_?key|access_?key)"
+_NAMES = r"(?:password|passwd|passphrase|pwd|secret|token|credential|authorization|api_?key|access_?key|account_?key|private_?key)"
 # A password that should have been percent-encoded may hold anything but a space; what looks like a port is none.
 _URL_PASSWORD = re.compile(r"(?P<head>\b[a-z][a-z0-9+.-]*://[^\s:/@]*):(?!\d+(?:[/?#\s]|$))[^\s'\"<>]*@", re.IGNORECASE)
 _NAMED_SECRET = re.compile(
-    rf"(?P<head>{_NAMES}[\w.-]*(?:\s*=(?!=)\s*|['\"]\s*:\s*))"
+    rf"(?P<head>{_NAMES}[\w.-]*(?:\s*=(?!=)\s*|['\"]\s*[:,]\s*))"
     r"(?:'[^']*'|\"[^\"]*\"|['\"]?[^\s&;,'\"]+)",
     re.IGNORECASE,
 )
@@ -22,14 +22,17 @@ def scrub(text: str) -> str:
 
 def scrub_value(value: Any, name: str = "") -> Any:
     """The value with every text in it scrubbed, and without what is called a secret; a reference such as `${env:PASSWORD}` is none."""
+    secret = bool(re.search(_NAMES, name, re.IGNORECASE))
     match value:
-        case str() if re.search(_NAMES, name, re.IGNORECASE) and not value.startswith("${"):
-            return "***"
-        case str():
-            return scrub(value)
         case dict():
-            return {key: scrub_value(item, str(key)) for key, item in value.items()}
+            return {key: scrub_value(item, name if secret else str(key)) for key, item in value.items()}
         case list() | tuple():
             return [scrub_value(item, name) for item in value]
-        case _:
+        case str() if secret:
+            return value if value.startswith("${") else "***"
+        case str():
+            return scrub(value)
+        case bool() | None:
             return value
+        case _:
+            return "***" if secret else value

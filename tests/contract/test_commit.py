@@ -26,7 +26,7 @@ from contract.making import (
     rows,
     together,
 )
-from lakeledger import Advance, Conflict, Fenced, FilesPosition, Invalid, Ledger, NotFound, NumberPosition, testing
+from lakeledger import Advance, Conflict, Fenced, FilesPosition, Invalid, Ledger, NotFound, NumberPosition, Source, testing
 from lakeledger.runs import Counters
 from lakeledger.sync import SourceFile, parse_source
 from lakeledger.tables import Change, Committed, Layout
@@ -338,7 +338,7 @@ def test_a_schema_that_comes_back_is_a_new_version_and_the_latest(ledger: Ledger
 @pytest.mark.parametrize(
     ("layout", "message"),
     [
-        (Layout("jsonl", ("day",)), r"is parquet, partitioned by \['day'\]; write it that way"),
+        (Layout("jsonl", ("day",)), r"is parquet, partitioned by day: write it that way"),
         (Layout("parquet", ()), "partitioned by"),
         (Layout("parquet", ("day", "hour")), "partitioned by"),
     ],
@@ -461,3 +461,25 @@ def test_the_time_of_a_commit_is_that_of_its_transaction_and_grows_with_the_vers
     times = [snapshot.committed_at for snapshot in ledger.tables.history(ORDERS)]
     assert times == sorted(times, reverse=True)
     assert ledger.tables.get(ORDERS).last_modified == times[0]
+
+
+def test_a_position_that_was_set_back_lets_its_rows_in_again(ledger: Ledger) -> None:
+    move = Advance(Source("shop", "orders"), NumberPosition(2))
+    first = append(ledger, new_file("a"), position=move, batch_id="two")
+    assert append(ledger, new_file("b"), position=move, batch_id="two").applied is False
+    ledger.positions.advance("shop.orders", NumberPosition(0), force=True, reason="reload")
+    again = append(ledger, new_file("c"), position=move, batch_id="two")
+    assert (first.version, again.version, again.applied) == (1, 2, True)
+
+
+def test_a_source_is_found_however_it_is_spelled(ledger: Ledger) -> None:
+    ledger.positions.advance("Shop.Orders", NumberPosition(1))
+    assert ledger.positions.get("shop.orders").source.name == "Shop.Orders"
+    assert ledger.positions.find(Source("shop.orders")) is None
+
+
+def test_what_an_overwrite_removed_is_counted(ledger: Ledger) -> None:
+    append(ledger, new_file("a", rows=7))
+    with ledger.run("again") as run:
+        put(ledger, change(run, new_file("b"), operation="overwrite", replaces="all"))
+    assert ledger.runs.get(run.id).records_deleted == 7

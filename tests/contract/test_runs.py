@@ -120,7 +120,8 @@ def test_an_exception_is_recorded_and_raised_again(ledger: Ledger) -> None:
     assert ended.error_message == "ZeroDivisionError: division by zero"
     assert ended.error_details is not None
     assert ended.error_details["type"] == "ZeroDivisionError"
-    assert "_ = 1 / 0" in ended.error_details["traceback"]
+    assert "test_runs.py" in ended.error_details["traceback"]
+    assert "1 / 0" not in ended.error_details["traceback"]  # a line of source may hold a secret
 
 
 def test_no_secret_that_a_caller_hands_over_is_kept(ledger: Ledger) -> None:

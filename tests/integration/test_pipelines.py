@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING, Any
 import pytest
 
 import lakeledger
-from lakeledger import Ledger, NotFound
+from lakeledger import Ledger, NotFound, SparkSettings
 from lakeledger.db.queries import statement
 from lakeledger.pipelines import documents
 from lakeledger.pipelines.runner import ModuleResult, StepResult
@@ -572,3 +572,17 @@ def test_a_module_runs_under_its_name_and_its_configuration(sqlite_lake: Ledger,
     assert (ended.records_processed, ended.commit_count) == (1, 1)
     with pytest.raises(NotFound, match="no module 'shoop' in the document: it has shop"):
         sqlite_lake.run_modules(document, base, "shoop")
+
+
+def test_rows_that_come_while_a_query_rewrites_its_own_table_are_not_lost(sqlite_lake: Ledger, spark: SparkSession, base: Path) -> None:
+    sqlite_lake.append(spark.sql("select 1 as id"), "result")
+
+    def start_late(_: SparkSettings) -> SparkSession:
+        """Spark starts after the query has pinned its input: time enough for somebody else."""
+        sqlite_lake.append(spark.sql("select 7 as id"), "result")
+        return spark
+
+    with Ledger(sqlite_lake.settings, start_spark=start_late) as other:
+        result = run(other, sql("select id + 1 as id from result"), base)
+    assert "moved from version 1 to 2" in (only(result).error or "")
+    assert rows(sqlite_lake.read("result")) == [(1,), (7,)]

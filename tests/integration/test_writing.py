@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from collections import Counter
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from datetime import date
@@ -13,9 +12,8 @@ from pyarrow import parquet
 
 import lakeledger
 from integration.frames import FORMATS, ORDERS, WEIRD, Boom, conf, data_files, location, rows, stored
-from lakeledger import Invalid, Ledger
+from lakeledger import Conflict, Invalid, Ledger, Unavailable
 from lakeledger.db import Transaction
-from lakeledger.pipelines.partitions import partition_values
 from lakeledger.tables import store
 from lakeledger.testing import raise_at
 
@@ -39,7 +37,7 @@ def test_an_append_by_itself_is_a_run_with_its_counts(lake: Ledger, spark: Spark
     assert (run.status, run.trigger_type, run.pipeline_id, run.commit_count) == ("COMPLETED", "api", "main.orders", 1)
     assert (run.records_processed, run.records_inserted) == (2, 2)
     assert run.bytes_processed == committed.table.total_size > 0
-    volume = lake.records.latest("ingestion_volume", "main", "orders")
+    volume = lake.records.latest("ingestion_volume", "main.orders")
     assert volume is not None
     assert (volume.payload["rows"], volume.context.run_id) == (2, run.id)
 
@@ -100,7 +98,7 @@ def test_partition_columns_stay_inside_the_files(sqlite_lake: Ledger, spark: Spa
         content = parquet.ParquetFile(location(sqlite_lake, "days") / file.file_path).read()
         assert content.column_names == ["id", "day", "at"]
         seen += [tuple(row.values()) for row in content.to_pylist()]
-        assert partition_values(file.partition_path) == {"day": seen[-1][1], "at": str(seen[-1][2]) if seen[-1][2] else None}
+        assert file.partition_path == f"day={seen[-1][1]}/at={seen[-1][2] or '__HIVE_DEFAULT_PARTITION__'}"
     assert sorted(seen) == [(1, "mon", date(2026, 1, 1)), (2, "tue", None)]
 
 
@@ -111,7 +109,6 @@ def test_every_partition_value_stays_itself(sqlite_lake: Ledger, spark: SparkSes
     assert sorted(tuple(row) for row in sqlite_lake.read("weird").collect()) == list(enumerate(WEIRD))
     files = sqlite_lake.tables.files("weird")
     assert len({file.partition_path for file in files}) == len(WEIRD)
-    assert Counter(partition_values(file.partition_path)["part"] for file in files) == Counter(WEIRD)
     assert sqlite_lake.tables.verify("weird").ok
 
 
@@ -140,9 +137,9 @@ def test_partitions_may_be_of_any_plain_type(sqlite_lake: Ledger, spark: SparkSe
     )
     sqlite_lake.append(frame, "typed", partition_by=["flag", "day", "amount", "at"])
     assert rows(sqlite_lake.read("typed")) == rows(frame)
-    assert {tuple(partition_values(file.partition_path).values()) for file in sqlite_lake.tables.files("typed")} == {
-        ("true", "2026-01-01", "1.50", "2026-01-01 10:00:00.000001"),
-        (None, None, None, None),
+    assert {file.partition_path for file in sqlite_lake.tables.files("typed")} == {
+        "flag=true/day=2026-01-01/amount=1.50/at=2026-01-01 10%3A00%3A00.000001",
+        "/".join(f"{name}=__HIVE_DEFAULT_PARTITION__" for name in ("flag", "day", "amount", "at")),
     }
 
 
@@ -280,15 +277,32 @@ def test_an_error_in_the_data_reaches_the_caller(sqlite_lake: Ledger, spark: Spa
 
 
 def test_an_interrupt_after_the_commit_keeps_the_committed_files(lake: Ledger, spark: SparkSession) -> None:
-    with interrupted_after_commit(lake), pytest.raises(KeyboardInterrupt):
+    with heard_after_commit(lake, KeyboardInterrupt()), pytest.raises(KeyboardInterrupt):
         lake.append(spark.sql(ORDERS), "orders")
     assert rows(lake.read("orders")) == [(1, "a"), (2, "b")]
     assert lake.tables.verify("orders").ok
 
 
+def test_a_commit_whose_answer_was_lost_is_found(lake: Ledger, spark: SparkSession) -> None:
+    with heard_after_commit(lake, Unavailable("the connection broke")):
+        committed = lake.append(spark.sql(ORDERS), "orders")
+    assert (committed.version, committed.applied) == (1, True)
+    assert rows(lake.read("orders")) == [(1, "a"), (2, "b")]
+    assert lake.runs.list()[0].status == "COMPLETED"
+
+
+def test_an_overwrite_computed_from_an_older_version_is_refused(lake: Ledger, spark: SparkSession) -> None:
+    lake.append(spark.sql(ORDERS), "orders")
+    computed = lake.read("orders")
+    lake.append(spark.sql(ORDERS), "orders")
+    with pytest.raises(Conflict, match="moved from version 1 to 2"):
+        lake.overwrite(computed, "orders", base_version=1)
+    assert lake.tables.get("orders").row_count == 4
+
+
 @contextmanager
-def interrupted_after_commit(ledger: Ledger) -> Iterator[None]:
-    """Press Ctrl-C just after the database has committed the data, before anybody in Python knows."""
+def heard_after_commit(ledger: Ledger, news: BaseException) -> Iterator[None]:
+    """Raise just after the database has committed the data, before anybody in Python knows."""
     real, pressed = ledger.database.transaction, False
 
     @contextmanager
@@ -299,7 +313,7 @@ def interrupted_after_commit(ledger: Ledger) -> Iterator[None]:
             has_committed = bool(store.list_all(tx))
         if write and has_committed and not pressed:
             pressed = True
-            raise KeyboardInterrupt
+            raise news
 
     with pytest.MonkeyPatch.context() as patch:
         patch.setattr(ledger.database, "transaction", transaction)

@@ -9,7 +9,16 @@ import pytest
 
 from lakeledger.errors import Failed, Invalid
 from lakeledger.lake import StoredFile
-from lakeledger.pipelines.sources.files import OnChange, discover, identify, matches_glob, plan_full, plan_incremental, split_glob
+from lakeledger.pipelines.sources.files import (
+    OnChange,
+    check_unchanged,
+    discover,
+    identify,
+    matches_glob,
+    plan_full,
+    plan_incremental,
+    split_glob,
+)
 from lakeledger.sync import SourceFile
 
 
@@ -214,3 +223,15 @@ def test_a_file_that_vanishes_while_it_is_identified_fails_the_run(landing: Path
     (landing / "a.csv").unlink()
     with pytest.raises(Failed, match=r"a\.csv vanished while it was being read: run it again"):
         identify(listed[0])
+
+
+def test_a_file_that_changes_while_it_is_read_is_not_loaded(landing: Path) -> None:
+    read = first_read(landing)
+    check_unchanged(read, found(landing))
+    (landing / "b.csv").write_text("id\nsomething else\n", encoding="utf-8")
+    with pytest.raises(Failed, match=r"b\.csv changed while it was being read") as caught:
+        check_unchanged(read, found(landing))
+    assert caught.value.retryable
+    (landing / "b.csv").unlink()
+    with pytest.raises(Failed, match=r"b\.csv changed"):
+        check_unchanged(read, found(landing))

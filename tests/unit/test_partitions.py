@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from lakeledger.pipelines.partitions import NULL_FOLDER, partition_path, partition_values, quote
+from lakeledger.pipelines.partitions import partition_path, quote
 
 
 def test_a_files_partition_is_named_by_the_columns_not_by_their_copies() -> None:
@@ -14,7 +14,6 @@ def test_a_files_partition_is_named_by_the_columns_not_by_their_copies() -> None
 
 def test_an_unpartitioned_table_has_one_partition_without_a_name() -> None:
     assert partition_path("data/run/part/part-0.parquet", []) == ""
-    assert partition_values("") == {}
 
 
 def test_folders_above_the_partitions_do_not_count() -> None:
@@ -28,23 +27,6 @@ def test_an_equals_sign_in_the_files_name_is_no_partition() -> None:
 def test_a_file_that_lies_outside_its_partition_is_refused() -> None:
     with pytest.raises(ValueError, match="zip"):
         partition_path("data/run/part-0.parquet", ["day"])
-
-
-@pytest.mark.parametrize(
-    ("path", "values"),
-    [
-        ("day=2026-01-01/region=EU", {"day": "2026-01-01", "region": "EU"}),
-        (f"region={NULL_FOLDER}", {"region": None}),
-        ("region=_", {"region": ""}),
-        ("region=__hidden", {"region": "_hidden"}),
-        (f"region=_{NULL_FOLDER}", {"region": NULL_FOLDER}),
-        ("region=a%2Fb%3Dc%25", {"region": "a/b=c%"}),
-        ("region=caf%C3%A9", {"region": "café"}),
-        ("region=Größe", {"region": "Größe"}),
-    ],
-)
-def test_the_values_can_be_told_from_the_path(path: str, values: dict[str, str | None]) -> None:
-    assert partition_values(path) == values
 
 
 def test_a_column_name_is_quoted_whatever_is_in_it() -> None:

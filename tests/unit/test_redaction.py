@@ -92,3 +92,10 @@ def test_values_are_scrubbed_by_what_they_say_and_by_what_they_are_called() -> N
         "deep": [{"token": ["***"]}, True],
         "token": "${env:TOKEN}",
     }
+
+
+def test_what_is_called_a_secret_is_none_of_our_business_whatever_it_is() -> None:
+    given = {"password": 123456, "secrets": {"db": "x", "n": [1]}, "AccountKey": "x", "batch_size": 5, "token": "${env:TOKEN}"}
+    kept = {"password": "***", "secrets": {"db": "***", "n": ["***"]}, "AccountKey": "***", "batch_size": 5, "token": "${env:TOKEN}"}
+    assert scrub_value(given) == kept
+    assert scrub('.option("password", "hunter2")') == '.option("password", ***)'

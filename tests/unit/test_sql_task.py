@@ -5,7 +5,7 @@ from __future__ import annotations
 import pytest
 
 from lakeledger.errors import Invalid
-from lakeledger.pipelines.sql_task import find_references, rewrite
+from lakeledger.pipelines.sql_task import find_references, gives_other_rows_each_time, rewrite
 
 
 def tables(query: str) -> list[str]:
@@ -119,3 +119,20 @@ def test_anything_but_one_select_is_refused(query: str) -> None:
 def test_a_query_that_cannot_be_read_is_refused(query: str) -> None:
     with pytest.raises(Invalid):
         find_references(query)
+
+
+@pytest.mark.parametrize(
+    ("query", "restless"),
+    [
+        ("select * from a", False),
+        ("select max(at) as now from a", False),
+        ("select current_date() from a", True),
+        ("select current_timestamp from a", True),
+        ("select * from a where rand() < 0.5", True),
+        ("select * from a order by uuid()", True),
+        ("select * from range(10)", True),
+        ("select * from read_files('x')", True),
+    ],
+)
+def test_a_query_that_asks_more_than_its_tables_is_run_each_time(query: str, restless: bool) -> None:
+    assert gives_other_rows_each_time(query) is restless

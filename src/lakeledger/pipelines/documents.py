@@ -6,12 +6,13 @@ from collections import Counter
 from pathlib import Path
 from typing import Annotated, Any, Literal
 
-from pydantic import BaseModel, BeforeValidator, ConfigDict, Field, StringConstraints, ValidationError, model_validator
+from pydantic import BaseModel, BeforeValidator, ConfigDict, Field, StringConstraints, ValidationError, field_validator, model_validator
 from pydantic_core import ErrorDetails, PydanticCustomError
 
 from lakeledger import codec
 from lakeledger.config import suggest
 from lakeledger.errors import Invalid
+from lakeledger.redaction import scrub
 from lakeledger.tables import TableName, parse_name
 
 
@@ -61,6 +62,13 @@ class FilesConfig(_Part):
     schema_text: str | None = Field(None, alias="schema")
     options: dict[str, Text] = Field(default_factory=dict)
     changed_files: Literal["refuse", "load", "ignore"] = "refuse"
+
+    @field_validator("path")
+    @classmethod
+    def _holds_no_password(cls, path: str) -> str:
+        if scrub(path) != path:
+            raise PydanticCustomError("unsafe", "the path holds a password, which would be kept with every file: give it to Spark instead")
+        return path
 
 
 class IngestConfig(_Part):

@@ -16,6 +16,7 @@ from lakeledger.pipelines.write import Write, write
 from lakeledger.runs import Fence
 from lakeledger.sync import Advance, Marker, Source, SourceFile, positions
 from lakeledger.tables import Committed, Table, store
+from lakeledger.tables.commit import find_applied
 
 Operation = Literal["append", "overwrite"]
 
@@ -109,6 +110,7 @@ def _load_files(plane: Plane, module: str, source: FilesSource, base: Path, fenc
         position=Advance(origin, reading.position, expected_version=marker.version if marker else 0),
         source_files=reading.files,
         summary={"source": origin.name, "source_files": len(reading.files)},
+        before_commit=lambda: files.check_unchanged(reading.files, files.as_declared(files.discover(config.path, base), config.path, base)),
     )
     use_table_schema = metadata.schema if metadata and source.write_mode == "append" else None
     frame = files.read(plane.spark(), spec, reading.files, use_table_schema, base)
@@ -129,6 +131,7 @@ def _run_sql(plane: Plane, source: SqlSource, base: Path, fence: Fence) -> Loade
         format=source.target_config.format,
         partition_by=source.target_config.partition_by,
         batch_id=query.batch_id if query.is_pinned else None,
+        base_version=query.inputs.get(str(table.name)) if table else None,
         summary={"inputs": query.inputs},
     )
     with sql_task.run(plane.spark(), query, (fence.step_id or fence.run_id)[-12:]) as frame:
@@ -139,8 +142,7 @@ def _run_sql(plane: Plane, source: SqlSource, base: Path, fence: Fence) -> Loade
 def _is_current(plane: Plane, table: Table, batch_id: str) -> bool:
     """Whether the table's latest version is this very batch."""
     with plane.store.read() as tx:
-        done = store.find_batch(tx, table, batch_id)
-    return done is not None and done.version == table.current_version
+        return find_applied(tx, table, "overwrite", batch_id) is not None
 
 
 def _refuse_lost_position(history: list[Any], origin: Source, table: Table) -> None:

@@ -4,15 +4,12 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from typing import TYPE_CHECKING
-from urllib.parse import unquote
 
+from lakeledger import codec
 from lakeledger.errors import Invalid
 
 if TYPE_CHECKING:
     from pyspark.sql import Column, DataFrame
-
-# What Hive and Spark write for NULL.
-NULL_FOLDER = "__HIVE_DEFAULT_PARTITION__"
 
 
 def quote(name: str) -> str:
@@ -22,12 +19,12 @@ def quote(name: str) -> str:
 
 def with_copies(frame: DataFrame, partition_by: Sequence[str]) -> tuple[DataFrame, list[str]]:
     """The frame with a copy of each partition column to make folders from, and the copies' names. Raises Invalid."""
-    columns = {name.casefold(): name for name in frame.columns}
-    if missing := [name for name in partition_by if name.casefold() not in columns]:
+    columns = {codec.fold(name): name for name in frame.columns}
+    if missing := [name for name in partition_by if codec.fold(name) not in columns]:
         raise Invalid(f"cannot partition by {', '.join(missing)}: the data has {', '.join(frame.columns)}")
     copies = [_free_name(f"by_{name}", columns) for name in partition_by]
     for name, copy in zip(partition_by, copies, strict=True):
-        frame = frame.withColumn(copy, _folder_value(columns[name.casefold()]))
+        frame = frame.withColumn(copy, _folder_value(columns[codec.fold(name)]))
     return frame, copies
 
 
@@ -35,18 +32,6 @@ def partition_path(path: str, partition_by: Sequence[str]) -> str:
     """`day=2026-01-01/region=EU` for a file written below the copies' folders; '' for an unpartitioned table."""
     folders = [part for part in path.split("/")[:-1] if "=" in part][-len(partition_by) :] if partition_by else []
     return "/".join(f"{name}={folder.partition('=')[2]}" for name, folder in zip(partition_by, folders, strict=True))
-
-
-def partition_values(path: str) -> dict[str, str | None]:
-    """The values, as text, that a partition path stands for."""
-    pairs = (part.partition("=") for part in path.split("/") if part)
-    return {name: _value(folder) for name, _, folder in pairs}
-
-
-def _value(folder: str) -> str | None:
-    if folder == NULL_FOLDER:
-        return None
-    return unquote(folder).removeprefix("_")
 
 
 def _folder_value(name: str) -> Column:
@@ -58,6 +43,6 @@ def _folder_value(name: str) -> Column:
 
 
 def _free_name(wanted: str, taken: dict[str, str]) -> str:
-    while wanted.casefold() in taken:
+    while codec.fold(wanted) in taken:
         wanted = f"{wanted}_"
     return wanted

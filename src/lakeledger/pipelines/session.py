@@ -118,7 +118,7 @@ def _connect(remote: str, settings: SparkSettings) -> SparkSession:
                 warnings.filterwarnings("ignore", "Failed to set spark", UserWarning)
             return SparkSession.builder.remote(remote).config(map={**conf}).getOrCreate()
     except (PySparkImportError, ModuleNotFoundError) as error:
-        raise NotInstalled(f"Spark Connect is not installed: pip install 'pyspark[connect]' ({_reason(error)})") from error
+        raise NotInstalled(f"Spark Connect is not installed: pip install 'lakeledger[connect]' ({_reason(error)})") from error
     except PySparkException as error:
         if error.getCondition() == "SESSION_ALREADY_EXIST":
             raise Conflict("a classic Spark session is running: stop it before one of Spark Connect is opened") from error

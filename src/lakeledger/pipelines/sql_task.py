@@ -18,6 +18,29 @@ if TYPE_CHECKING:
     from sqlglot import exp
 
 
+RESTLESS = frozenset(
+    [
+        "rand",
+        "randn",
+        "random",
+        "uuid",
+        "shuffle",
+        "now",
+        "current_date",
+        "current_time",
+        "current_timestamp",
+        "current_timestamp_ltz",
+        "localtimestamp",
+        "unix_timestamp",
+        "curdate",
+        "getdate",
+        "current_user",
+        "session_user",
+        "monotonically_increasing_id",
+    ]
+)
+
+
 @dataclass(frozen=True)
 class Reference:
     """A place in the query's text that names a table: to read it, or in front of one of its columns."""
@@ -68,7 +91,7 @@ def prepare(plane: Plane, text: str, parameters: dict[str, Any]) -> Query:
                 views[name] = store.view(tx, table).placed(plane.warehouse)
     known = [item for item in references if item.table in views]
     unknown = [item for item in references if item.table not in views and not item.is_qualifier]
-    return Query(text, parameters, known, views, is_pinned=not unknown)
+    return Query(text, parameters, known, views, is_pinned=not unknown and not gives_other_rows_each_time(text))
 
 
 @contextmanager
@@ -103,6 +126,16 @@ def find_references(text: str) -> list[Reference]:
             found.append(_reference(parts, aliased=bool(table.alias)))
     qualifiers = ([part for part in column.parts[:-1] if isinstance(part, exp.Identifier)] for column in tree.find_all(exp.Column))
     return found + [_reference(parts, is_qualifier=True) for parts in qualifiers if len(parts) > 1]
+
+
+def gives_other_rows_each_time(text: str) -> bool:
+    """Whether a query asks something else than its tables: the clock, chance, or a table function."""
+    from sqlglot import exp
+
+    tree = _parse(text)
+    if any(not isinstance(table.this, exp.Identifier) for table in tree.find_all(exp.Table)):
+        return True
+    return any(function.sql_name().lower() in RESTLESS or function.name.lower() in RESTLESS for function in tree.find_all(exp.Func))
 
 
 def _reference(parts: list[exp.Identifier], *, aliased: bool = False, is_qualifier: bool = False) -> Reference:

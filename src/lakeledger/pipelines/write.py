@@ -3,20 +3,21 @@
 from __future__ import annotations
 
 import time
+from collections.abc import Callable
 from concurrent.futures import ThreadPoolExecutor
 from contextlib import suppress
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any, Literal
 
 from lakeledger import clock, codec, failpoints
-from lakeledger.errors import Failed, Invalid
+from lakeledger.errors import Failed, Invalid, LakeledgerError, Unavailable
 from lakeledger.lake import FileFormat, Storage, StoredFile, open_format
 from lakeledger.pipelines import Plane, observe
 from lakeledger.pipelines.partitions import partition_path, quote, with_copies
 from lakeledger.runs import Counters, Fence
 from lakeledger.sync import Advance, SourceFile
 from lakeledger.tables import Change, Committed, Layout, NewFile, Table, TableMetadata, TableName, store
-from lakeledger.tables.commit import commit, find_applied
+from lakeledger.tables.commit import check_layout, commit, find_applied
 from lakeledger.tables.schema import Schema, check_readable, column_names, normalise, reconcile
 from lakeledger.tables.verify import DATA
 
@@ -36,11 +37,16 @@ JSON_OPTIONS = {
 
 @dataclass(frozen=True)
 class Write:
-    """What is to be written where. `by_partition` overwrites only the partitions that the data has."""
+    """What is to be written where.
+
+    `by_partition` overwrites only the partitions that the data has. `base_version` is the version that the data was computed from.
+    `before_commit` has a last look, after the files are written, and raises if they should not become visible.
+    """
 
     table: TableName
     operation: Literal["append", "overwrite"] = "append"
     by_partition: bool = False
+    base_version: int | None = None
     format: str | None = None
     partition_by: tuple[str, ...] | None = None
     evolve: bool = False
@@ -48,6 +54,7 @@ class Write:
     position: Advance | None = None
     source_files: list[SourceFile] = field(default_factory=list)
     summary: dict[str, Any] = field(default_factory=dict)
+    before_commit: Callable[[], None] | None = None
 
 
 @dataclass(frozen=True)
@@ -65,7 +72,10 @@ class Target:
 
 
 def write(plane: Plane, frame: DataFrame, request: Write, fence: Fence) -> Committed:
-    """Write the frame and commit it. Raises Invalid, Conflict, Fenced or Failed; then no file of it is left."""
+    """Write the frame and commit it. Raises Invalid, Conflict, Fenced or Failed; then nothing of it is visible.
+
+    The one exception is a Failed that says that the outcome is unknown.
+    """
     started = time.monotonic()
     target, done = _plan(plane, request)
     if done:
@@ -77,17 +87,22 @@ def write(plane: Plane, frame: DataFrame, request: Write, fence: Fence) -> Commi
     committing = False
     try:
         files = _write_files(frame, schema, target, storage, folder)
+        if request.before_commit:
+            request.before_commit()
         change = _change(request, target, fence, schema, files, started)
         with plane.store.write() as tx:
             committed = commit(tx, change)
             committing = True
-    except BaseException:
-        # Once the database was told to commit it may have done so, whatever we hear of it (a broken connection, Ctrl-C):
-        # then only the sweeper can tell. It also takes what cannot be removed now.
+    except BaseException as error:
+        # Once the database was told to commit it may have done so, whatever we hear of it: only the database can tell.
+        # What cannot be removed now, or must not be, the sweeper finds.
         if not committing:
             with suppress(Failed):
                 storage.remove_folder(folder)
-        raise
+            raise
+        if not isinstance(error, Unavailable):
+            raise
+        committed = _find_commit(plane, committed, error)
     failpoints.reach(failpoints.AFTER_COMMIT)
     committed = committed.placed(plane.warehouse)
     if not committed.applied:
@@ -95,6 +110,20 @@ def write(plane: Plane, frame: DataFrame, request: Write, fence: Fence) -> Commi
         return committed
     plane.checksums.submit(committed.table, [file.path for file in files])
     return committed
+
+
+def _find_commit(plane: Plane, attempted: Committed, error: Unavailable) -> Committed:
+    """The commit whose answer was lost, if it was made. Raises what was heard, or Failed if nobody can be asked."""
+    try:
+        # A write transaction waits for every other one: what it does not see will never be.
+        with plane.store.write() as tx:
+            made = store.find_snapshot(tx, attempted.table, attempted.snapshot.snapshot_id)
+    except LakeledgerError as unknown:
+        told = f"whether version {attempted.version} of {attempted.table.name} was committed is unknown: look before you try again"
+        raise Failed(f"{told} ({error})") from unknown
+    if made is None:
+        raise error
+    return attempted
 
 
 def fit(frame: DataFrame, request: Write, target: Target) -> tuple[DataFrame, Schema]:
@@ -119,7 +148,7 @@ def _plan(plane: Plane, request: Write) -> tuple[Target, Committed | None]:
         target = Target(table, known, table.location if table else request.table.folder, _layout(request, known))
         if request.by_partition and not target.layout.partition_by:
             raise Invalid(f"{request.table} is not partitioned: overwrite the whole table, or name the columns to partition by")
-        done = find_applied(tx, table, request.operation, request.batch_id) if table else None
+        done = find_applied(tx, table, request.operation, request.batch_id, request.position) if table else None
     return target, Committed(table.placed(plane.warehouse), done, applied=False) if table and done else None
 
 
@@ -127,9 +156,8 @@ def _layout(request: Write, known: TableMetadata | None) -> Layout:
     current = store.layout_of(known) if known else Layout()
     layout = Layout(request.format or current.format, _partition_by(request, current))
     open_format(layout.format)
-    if known and layout != current and not _replaces_all(request):
-        have = f"{current.format}, partitioned by {', '.join(current.partition_by) or 'nothing'}"
-        raise Invalid(f"{request.table} is {have}: write it that way, or overwrite the whole table to change it")
+    if known and not _replaces_all(request):
+        check_layout(request.table, current, layout)
     return layout
 
 
@@ -192,7 +220,7 @@ def _change(request: Write, target: Target, fence: Fence, schema: Schema, files:
         layout=target.layout,
         files=files,
         replaces=replaces,
-        base_version=target.base_version if request.operation == "overwrite" else None,
+        base_version=_base_version(request, target),
         evolve=request.evolve,
         batch_id=request.batch_id,
         position=request.position,
@@ -201,6 +229,12 @@ def _change(request: Write, target: Target, fence: Fence, schema: Schema, files:
         write_ms=round((time.monotonic() - started) * 1000),
         summary=request.summary,
     )
+
+
+def _base_version(request: Write, target: Target) -> int | None:
+    if request.operation == "append":
+        return None
+    return target.base_version if request.base_version is None else request.base_version
 
 
 def _replaces_all(request: Write) -> bool:

@@ -7,7 +7,7 @@ from dataclasses import dataclass, field
 from datetime import datetime
 from typing import Any
 
-from lakeledger import clock
+from lakeledger import clock, codec
 from lakeledger.db import Store, Transaction
 from lakeledger.db.queries import load
 
@@ -74,6 +74,7 @@ def add(tx: Transaction, record: NewRecord) -> str:
         source_id=record.target.source_id,
         schema_name=record.target.schema,
         table_name=record.target.table,
+        name_key=_key(record.target.schema, record.target.table),
         target_extras=record.target.extras,
         job_id=record.context.job_id,
         run_id=record.context.run_id,
@@ -88,9 +89,12 @@ def add(tx: Transaction, record: NewRecord) -> str:
     return record_id
 
 
-def history(tx: Transaction, kind: str, schema: str | None = None, table: str | None = None, limit: int = 100) -> list[MetadataRecord]:
-    """Facts of one kind, newest first."""
-    rows = tx.all(sql.history, kind=kind, schema_name=schema, table_name=table, page_size=limit)
+def history(tx: Transaction, kind: str, table: str | None = None, limit: int = 100) -> list[MetadataRecord]:
+    """Facts of one kind, newest first: of one table, or of all."""
+    if table is None:
+        rows = tx.all(sql.history, kind=kind, page_size=limit)
+    else:
+        rows = tx.all(sql.history_of_table, kind=kind, name_key=codec.fold(table), page_size=limit)
     return [
         MetadataRecord(
             record_id=row["record_id"],
@@ -108,17 +112,22 @@ def history(tx: Transaction, kind: str, schema: str | None = None, table: str | 
     ]
 
 
+def _key(schema: str | None, table: str | None) -> str | None:
+    """What a target is matched by; None if it is no table."""
+    return codec.fold(f"{schema}.{table}") if schema and table else None
+
+
 @dataclass(frozen=True)
 class Records:
     """The facts of one tenant."""
 
     _store: Store
 
-    def history(self, kind: str, schema: str | None = None, table: str | None = None, limit: int = 100) -> Sequence[MetadataRecord]:
-        """Facts of one kind, newest first."""
+    def history(self, kind: str, table: str | None = None, limit: int = 100) -> Sequence[MetadataRecord]:
+        """Facts of one kind, newest first: of one table (`silver.orders`), or of all."""
         with self._store.read() as tx:
-            return history(tx, kind, schema, table, limit)
+            return history(tx, kind, table, limit)
 
-    def latest(self, kind: str, schema: str | None = None, table: str | None = None) -> MetadataRecord | None:
-        """The newest fact of that kind, or None."""
-        return next(iter(self.history(kind, schema, table, limit=1)), None)
+    def latest(self, kind: str, table: str | None = None) -> MetadataRecord | None:
+        """The newest fact of that kind, of one table or of all, or None."""
+        return next(iter(self.history(kind, table, limit=1)), None)

@@ -1,16 +1,20 @@
 -- name: add_record
 insert into metadata_records (
-    record_id, tenant_id, kind, source_id, schema_name, table_name, target_extras, job_id, run_id, namespace, context_extras,
+    record_id, tenant_id, kind, source_id, schema_name, table_name, name_key, target_extras, job_id, run_id, namespace, context_extras,
     payload, produced_at, producer_id, version, quality, extras
 ) values (
-    :record_id, :tenant_id, :kind, :source_id, :schema_name, :table_name, :target_extras, :job_id, :run_id, :namespace, :context_extras,
+    :record_id, :tenant_id, :kind, :source_id, :schema_name, :table_name, :name_key, :target_extras, :job_id, :run_id, :namespace, :context_extras,
     :payload, :now, :producer_id, :version, :quality, :extras
 )
 
 -- name: history
 select * from metadata_records
  where tenant_id = :tenant_id and kind = :kind
-   and (cast(:schema_name as text) is null or lower(schema_name) = lower(:schema_name))
-   and (cast(:table_name as text) is null or lower(table_name) = lower(:table_name))
+ order by produced_at desc, record_id desc
+ limit :page_size
+
+-- name: history_of_table
+select * from metadata_records
+ where tenant_id = :tenant_id and kind = :kind and name_key = :name_key
  order by produced_at desc, record_id desc
  limit :page_size

@@ -200,8 +200,16 @@ def failed(error: BaseException | str) -> Outcome:
     if isinstance(error, str):
         return Outcome(Status.FAILED, _storable(error)[:MESSAGE_LIMIT], reason=_storable(error)[:200])
     message = _storable(describe(error))[:MESSAGE_LIMIT]
-    trace = _storable("".join(traceback.format_exception(error)))[-TRACE_LIMIT:]
+    trace = _storable(_trace(error))[-TRACE_LIMIT:]
     return Outcome(Status.FAILED, message, {"type": type(error).__name__, "traceback": trace}, reason=message[:200])
+
+
+def _trace(error: BaseException) -> str:
+    """Where it came from, and what caused it: places only, because lines of source may hold secrets."""
+    places = [f"{frame.filename}:{frame.lineno} in {frame.name}" for frame in traceback.extract_tb(error.__traceback__)]
+    cause = error.__cause__ or (None if error.__suppress_context__ else error.__context__)
+    before = f"{_trace(cause)}\n\n" if cause else ""
+    return before + "\n".join([*places, describe(error)])
 
 
 def describe(error: BaseException) -> str:

@@ -19,10 +19,6 @@ class Worker:
     node_id: str
     instance_id: str
 
-    @property
-    def pid(self) -> int:
-        return int(self.name.rpartition(":")[2])
-
 
 def this_worker() -> Worker:
     """The worker that this process is."""
@@ -36,12 +32,13 @@ def is_gone(here: Worker, name: str | None, instance_id: str | None) -> bool:
     if not name or instance_id != here.instance_id:
         return False
     try:
-        os.kill(int(name.rpartition(":")[2]), 0)
+        pid = int(name.rpartition(":")[2])
+        os.kill(pid, 0)
     except ProcessLookupError:
         return True
     except (PermissionError, ValueError):
         return False
-    return _state(int(name.rpartition(":")[2])) == "Z"
+    return _state(pid) == "Z"
 
 
 def user_name() -> str:

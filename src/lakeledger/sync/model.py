@@ -104,6 +104,11 @@ class Source:
     def name(self) -> str:
         return f"{self.schema_name}.{self.table_name}" if self.table_name else self.schema_name
 
+    @property
+    def key(self) -> str:
+        """What it is matched by; a schema with a dot in its name is not taken for a table."""
+        return f"{codec.fold(self.schema_name)}/{codec.fold(self.table_name or '')}"
+
 
 def parse_source(name: str) -> Source:
     """`shop` or `shop.orders`. Raises Invalid."""
@@ -121,6 +126,7 @@ class Marker:
     tenant_id: str
     schema_name: str
     table_name: str | None
+    name_key: str
     marker_type: str
     position_kind: str
     position_data: dict[str, Any]

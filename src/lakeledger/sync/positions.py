@@ -16,7 +16,7 @@ sql = load("lakeledger.sync")
 
 def find(tx: Transaction, source: Source) -> Marker | None:
     """Where that source stands, or None if it was never read."""
-    row = tx.one(sql.find_marker, **vars(source))
+    row = tx.one(sql.find_marker, name_key=source.key, marker_type=source.marker_type)
     return Marker(**row) if row else None
 
 
@@ -48,7 +48,7 @@ def advance(tx: Transaction, move: Advance, by: str, run_id: str | None = None) 
         "sync_run_id": run_id,
     }
     if current is None:
-        row = tx.one(sql.add_marker, id=clock.new_id(), **vars(move.source), **columns)
+        row = tx.one(sql.add_marker, id=clock.new_id(), **vars(move.source), name_key=move.source.key, **columns)
     else:
         row = tx.one(sql.move_marker, id=current.id, version=current.version, **columns)
     if row is None:
@@ -65,6 +65,12 @@ def advance(tx: Transaction, move: Advance, by: str, run_id: str | None = None) 
         reason=scrub(move.reason) if move.reason else None,
     )
     return marker
+
+
+def stands_at(tx: Transaction, move: Advance) -> bool:
+    """Whether the source is already where the move would bring it."""
+    current = find(tx, move.source)
+    return current is not None and (current.position_kind, current.position_data) == (move.to.kind, move.to.document())
 
 
 def check(move: Advance, current: Marker | None) -> None:

@@ -1,16 +1,15 @@
 -- name: find_marker
 select * from sync_markers
- where tenant_id = :tenant_id and schema_name = :schema_name and coalesce(table_name, '') = coalesce(:table_name, '')
-   and marker_type = :marker_type
+ where tenant_id = :tenant_id and name_key = :name_key and marker_type = :marker_type
 
 -- name: list_markers
 select * from sync_markers where tenant_id = :tenant_id order by schema_name, coalesce(table_name, ''), marker_type
 
 -- name: add_marker
 insert into sync_markers (
-    id, tenant_id, schema_name, table_name, marker_type, position_kind, position_data, order_key, version, last_updated, sync_run_id
+    id, tenant_id, schema_name, table_name, name_key, marker_type, position_kind, position_data, order_key, version, last_updated, sync_run_id
 ) values (
-    :id, :tenant_id, :schema_name, :table_name, :marker_type, :position_kind, :position_data, :order_key, 1, :now, :sync_run_id
+    :id, :tenant_id, :schema_name, :table_name, :name_key, :marker_type, :position_kind, :position_data, :order_key, 1, :now, :sync_run_id
 )
 returning *
 

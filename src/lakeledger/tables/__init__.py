@@ -88,7 +88,7 @@ class Tables:
 
     def verify(self, name: str, *, deep: bool = True) -> verify.Verification:
         """Compare a table's registry with its storage. Raises NotFound."""
-        return verify.verify(self._store, self._warehouse(), parse_name(name), deep=deep)
+        return verify.verify(self._store, self._worker, self._warehouse(), parse_name(name), deep=deep)
 
     def sweep(self, grace: timedelta = sweep.GRACE, *, delete: bool = False) -> sweep.Sweep:
         """Find, and with `delete` remove, what crashed writes left behind."""

@@ -3,10 +3,8 @@
 from __future__ import annotations
 
 import threading
-from contextlib import suppress
 
 from lakeledger.db import Store
-from lakeledger.errors import LakeledgerError
 from lakeledger.lake import Storage
 from lakeledger.tables.model import Table
 from lakeledger.tables.store import sql
@@ -29,9 +27,9 @@ class Checksums:
 
     def submit(self, table: Table, paths: list[str]) -> None:
         """Have these files' checksums computed soon."""
-        if not paths:
-            return
         with self._changed:
+            if self._closed or not paths:
+                return
             self._waiting.append((table, paths))
             if self._thread is None:
                 self._thread = threading.Thread(target=self._work, name="checksums", daemon=True)
@@ -58,8 +56,10 @@ class Checksums:
     def _work(self) -> None:
         while work := self._next():
             for table, paths in work:
-                with suppress(LakeledgerError, OSError):
+                try:
                     fill_in(self._store, table, paths)
+                except Exception:  # noqa: BLE001, S112 - the outermost loop of the background: it must go on, and `verify` tells
+                    continue
 
     def _next(self) -> list[tuple[Table, list[str]]]:
         """What has come together, or nothing once this is closed."""

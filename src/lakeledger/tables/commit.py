@@ -2,15 +2,15 @@
 
 from __future__ import annotations
 
-from dataclasses import replace
-
 from lakeledger import clock, failpoints, records, runs
 from lakeledger.db import Row, Transaction
 from lakeledger.errors import Conflict, Invalid
+from lakeledger.runs import Counters
 from lakeledger.runs import store as run_store
-from lakeledger.sync import Marker, positions
+from lakeledger.sync import Advance, Marker, positions
 from lakeledger.tables import store
-from lakeledger.tables.model import Change, Committed, NewFile, Operation, Snapshot, Table, TableMetadata
+from lakeledger.tables.model import Change, Committed, Layout, NewFile, Operation, Snapshot, Table, TableMetadata
+from lakeledger.tables.names import TableName
 from lakeledger.tables.schema import Schema, normalise, reconcile
 from lakeledger.tables.store import sql
 
@@ -24,7 +24,7 @@ def commit(tx: Transaction, change: Change) -> Committed:
     """
     run = run_store.check_fence(tx, change.fence)
     table = store.find(tx, change.table)
-    if table and (done := find_applied(tx, table, change.operation, change.batch_id)):
+    if table and (done := find_applied(tx, table, change.operation, change.batch_id, change.position)):
         return Committed(table, done, applied=False)
     check_base(tx, table, change)
     table = table or _add_table(tx, change)
@@ -37,20 +37,26 @@ def commit(tx: Transaction, change: Change) -> Committed:
     if marker and change.source_files:
         positions.register_files(tx, marker, change.source_files, run.id)
     snapshot = _add_snapshot(tx, table, change, known, run, removed)
-    _count(tx, change)
+    _count(tx, change, removed)
     _add_records(tx, table, change, run, snapshot, marker)
     failpoints.reach(failpoints.IN_TRANSACTION)
     return Committed(table, snapshot, applied=True)
 
 
-def find_applied(tx: Transaction, table: Table, operation: Operation, batch_id: str | None) -> Snapshot | None:
-    """The snapshot that already holds this batch. An overwrite is only in the table while it is the latest version."""
-    if batch_id is None:
+def find_applied(
+    tx: Transaction, table: Table, operation: Operation, batch_id: str | None, position: Advance | None = None
+) -> Snapshot | None:
+    """The snapshot that already holds this batch.
+
+    An overwrite is only in the table while it is the latest version, and a batch with a position only while its source stands there:
+    whoever sets a position back wants the rows again.
+    """
+    done = store.find_batch(tx, table, batch_id) if batch_id else None
+    if done is None or (operation != "append" and done.version != table.current_version):
         return None
-    done = store.find_batch(tx, table, batch_id)
-    if done and (operation == "append" or done.version == table.current_version):
-        return done
-    return None
+    if position and not positions.stands_at(tx, position):
+        return None
+    return done
 
 
 def check_base(tx: Transaction, table: Table | None, change: Change) -> None:
@@ -89,10 +95,15 @@ def resulting_schema(change: Change, known: TableMetadata | None) -> Schema:
     incoming = normalise(change.schema)
     if known is None or change.replaces == "all":
         return incoming
-    if store.layout_of(known) != change.layout:
-        have = f"{known.format}, partitioned by {known.partition_by or 'nothing'}"
-        raise Invalid(f"{change.table} is {have}; write it that way, or overwrite the whole table to change it")
+    check_layout(change.table, store.layout_of(known), change.layout)
     return reconcile(str(change.table), known.schema, incoming, evolve=change.evolve)
+
+
+def check_layout(table: TableName, current: Layout, wanted: Layout) -> None:
+    """Raise Invalid if files would be written in another way than the table's are."""
+    if wanted != current:
+        have = f"{current.format}, partitioned by {', '.join(current.partition_by) or 'nothing'}"
+        raise Invalid(f"{table} is {have}: write it that way, or overwrite the whole table to change it")
 
 
 def _retire(tx: Transaction, table: Table, change: Change, version: int) -> list[Row]:
@@ -180,9 +191,10 @@ def _add_snapshot(tx: Transaction, table: Table, change: Change, known: TableMet
     return Snapshot(**(row or {}))
 
 
-def _count(tx: Transaction, change: Change) -> None:
+def _count(tx: Transaction, change: Change, removed: list[Row]) -> None:
     size = sum(file.size for file in change.files)
-    run_store.count(tx, change.fence.run_id, replace(change.counters, bytes=change.counters.bytes or size), commits=1)
+    moved = change.counters + Counters(bytes=size, deleted=sum(row["row_count"] for row in removed))
+    run_store.count(tx, change.fence.run_id, moved, commits=1)
     if change.fence.step_id:
         run_store.commit_step(tx, change.fence.step_id, change.counters.processed, size, str(change.table))
 

@@ -102,7 +102,12 @@ select * from table_files
 select * from table_files where tenant_id = :tenant_id and table_id = :table_id order by added_version, file_path
 
 -- name: known_paths
-select file_path from table_files where tenant_id = :tenant_id and table_id = :table_id
+select tables.location, table_files.file_path
+  from table_files join tables on tables.table_id = table_files.table_id
+ where table_files.tenant_id = :tenant_id
+
+-- name: find_snapshot
+select * from table_snapshots where tenant_id = :tenant_id and table_id = :table_id and snapshot_id = :snapshot_id
 
 -- name: set_checksum
 update table_files set checksum = :checksum where tenant_id = :tenant_id and table_id = :table_id and file_path = :file_path and checksum is null

@@ -88,6 +88,12 @@ def find_batch(tx: Transaction, table: Table, batch_id: str) -> Snapshot | None:
     return Snapshot(**row) if row else None
 
 
+def find_snapshot(tx: Transaction, table: Table, snapshot_id: str) -> Snapshot | None:
+    """The snapshot with that id, or None."""
+    row = tx.one(sql.find_snapshot, table_id=table.table_id, snapshot_id=snapshot_id)
+    return Snapshot(**row) if row else None
+
+
 def snapshot(tx: Transaction, table: Table, version: int | None = None, at: datetime | None = None) -> Snapshot:
     """The version asked for, or the one that was current at that time, or the current one. Raises NotFound or Invalid."""
     if at is not None and version is not None:
@@ -121,6 +127,6 @@ def files(tx: Transaction, table: Table) -> list[DataFile]:
     return [DataFile(**row) for row in tx.all(sql.all_files, table_id=table.table_id)]
 
 
-def known_paths(tx: Transaction, table: Table) -> set[str]:
-    """The paths of every file the registry knows."""
-    return {row["file_path"] for row in tx.all(sql.known_paths, table_id=table.table_id)}
+def known_paths(tx: Transaction) -> set[str]:
+    """The paths, from the warehouse on, of every file that any version of any table knows."""
+    return {f"{row['location']}/{row['file_path']}" for row in tx.all(sql.known_paths)}

@@ -69,12 +69,12 @@ def _leftovers(handle: Store, worker: Worker, storage: Storage, folder: str, gra
     present = [_relative(file, folder) for file in storage.files(f"{folder}/{DATA}")]
     with handle.read() as tx:
         table = store.find(tx, name)
-        known = store.known_paths(tx, table) if table else set()
+        known = {path.removeprefix(f"{folder}/") for path in store.known_paths(tx) if path.startswith(f"{folder}/")}
     found = [file for file in present if run_of(file.path) in dead and file.path not in known and file.modified_at <= oldest]
     wanted = [file for file in found if not _belongs_to_known(file, known)]
     gone = {file.path for file in wanted}
     kept = {run_of(file.path) for file in present if file.path not in gone}
-    leftovers = [Leftover(str(table.name) if table else str(name), file.path, file.size) for file in wanted]
+    leftovers = [Leftover(str(table.name if table else name), file.path, file.size) for file in wanted]
     return leftovers, [f"{DATA}/{run_id}" for run_id in sorted(dead - kept)]
 
 

@@ -7,6 +7,7 @@ from typing import Literal
 
 from lakeledger.db import Store
 from lakeledger.lake import Storage, StoredFile
+from lakeledger.runs import Worker, recovery
 from lakeledger.runs import store as run_store
 from lakeledger.tables import store
 from lakeledger.tables.checksums import fill_in
@@ -40,15 +41,18 @@ class Verification:
         return not self.findings
 
 
-def verify(handle: Store, warehouse: str, name: TableName, *, deep: bool = True) -> Verification:
+def verify(handle: Store, worker: Worker, warehouse: str, name: TableName, *, deep: bool = True) -> Verification:
     """Compare a table's registry with its storage. `deep` reads the files and compares their checksums. Raises NotFound."""
     with handle.read() as tx:
         table = store.get(tx, name).placed(warehouse)
         known = store.files(tx, table)
-        writing = {run.id for run in run_store.open_runs(tx)}
     storage = Storage(table.location)
     present = {file.path: file for file in storage.files(DATA) if not file.is_bookkeeping}
-    findings = compare(known, present, writing)
+    # What was committed, or is being written, since the first look is nobody's fault.
+    with handle.read() as tx:
+        added = {file.file_path for file in store.files(tx, table)} - {file.file_path for file in known}
+        writing = {run.id for run in run_store.open_runs(tx) if not recovery.is_lost(tx, run, worker)}
+    findings = compare(known, {path: file for path, file in present.items() if path not in added}, writing)
     if deep:
         suspects = {finding.path for finding in findings}
         sound = [file for file in known if file.file_path not in suspects]
@@ -87,7 +91,7 @@ def run_of(path: str) -> str:
 def _compare_content(storage: Storage, files: list[DataFile]) -> list[Finding]:
     registered = {file.file_path: file.checksum for file in files if file.checksum}
     return [
-        Finding("changed", path, "the content differs from its checksum")
+        Finding("changed", path, "the content differs from its checksum") if found else Finding("missing", path, "it vanished just now")
         for path, found in storage.checksums(registered)
         if found != registered[path]
     ]

@@ -4,7 +4,7 @@ create table pipeline_runs (
     pipeline_logging_id text primary key,
     tenant_id           text not null,
     pipeline_id         text not null,
-    status              text not null check (status in ('PENDING', 'RUNNING', 'COMPLETED', 'FAILED', 'CANCELLED')),
+    status              text not null check (status in ('PENDING', 'RUNNING', 'COMPLETED', 'FAILED', 'CANCELLED', 'SKIPPED')),
     trigger_type        text not null,
     trigger_by          text not null,
     start_time          timestamptz not null,
@@ -14,7 +14,7 @@ create table pipeline_runs (
     worker_instance     text,
     error_message       text,
     parameters          jsonb not null,
-    run_kind            text not null check (run_kind in ('pipeline', 'sync', 'recon', 'maintenance', 'backfill')),
+    run_kind            text not null,
     schema_name         text,
     sync_mode           text,
     config_hash         text,
@@ -73,7 +73,7 @@ create index step_logs_by_time on step_logs (tenant_id, start_time desc);
 create table state_transitions (
     transition_id text primary key,
     tenant_id     text not null,
-    entity        text not null check (entity in ('run', 'step')),
+    entity        text not null,
     entity_id     text not null,
     from_status   text,
     to_status     text not null,
@@ -111,7 +111,7 @@ create table table_metadata (
     schema_hash    text not null,
     storage_engine text not null,
     engine_config  jsonb not null,
-    format         text not null check (format in ('parquet', 'jsonl')),
+    format         text not null,
     compression    text not null,
     partition_by   jsonb not null,
     sort_by        jsonb not null,
@@ -128,7 +128,7 @@ create table table_snapshots (
     table_id       text not null references tables (table_id) on delete cascade,
     version        bigint not null,
     parent_version bigint,
-    operation      text not null check (operation in ('append', 'overwrite', 'replace')),
+    operation      text not null,
     summary        jsonb not null,
     schema_version integer not null,
     run_id         text not null,
@@ -160,7 +160,7 @@ create table table_files (
     added_version          bigint not null,
     removed_version        bigint,
     run_id                 text not null,
-    iceberg_metadata_state text not null check (iceberg_metadata_state in ('pending', 'completed', 'failed')),
+    iceberg_metadata_state text not null,
     created_at             timestamptz not null,
     modified_at            timestamptz not null,
     unique (table_id, file_path)
@@ -186,6 +186,7 @@ create table sync_markers (
     tenant_id     text not null,
     schema_name   text not null,
     table_name    text,
+    name_key      text not null,
     marker_type   text not null check (marker_type in ('stream', 'batch', 'initial')),
     position_kind text not null,
     position_data jsonb not null,
@@ -195,7 +196,7 @@ create table sync_markers (
     sync_run_id   text
 );
 
-create unique index sync_markers_by_source on sync_markers (tenant_id, schema_name, coalesce(table_name, ''), marker_type);
+create unique index sync_markers_by_source on sync_markers (tenant_id, name_key, marker_type);
 
 create table sync_marker_history (
     id            text primary key,
@@ -234,6 +235,7 @@ create table metadata_records (
     source_id      text not null,
     schema_name    text,
     table_name     text,
+    name_key       text,
     target_extras  jsonb not null,
     job_id         text,
     run_id         text,
@@ -244,8 +246,11 @@ create table metadata_records (
     producer_id    text not null,
     version        text,
     quality        jsonb,
-    extras         jsonb not null
+    extras         jsonb not null,
+    dedupe_key     text
 );
 
-create index metadata_records_latest on metadata_records (tenant_id, kind, source_id, schema_name, table_name, produced_at desc);
+create index metadata_records_by_kind on metadata_records (tenant_id, kind, produced_at desc, record_id desc);
+create index metadata_records_by_table on metadata_records (tenant_id, kind, name_key, produced_at desc, record_id desc);
+create unique index metadata_records_once on metadata_records (tenant_id, dedupe_key) where dedupe_key is not null;
 create index metadata_records_by_run on metadata_records (tenant_id, run_id);

@@ -20,7 +20,6 @@ if TYPE_CHECKING:
     from pyspark.sql import DataFrame, SparkSession
     from pyspark.sql.types import StructType
 
-FORMATS = ("csv", "json", "parquet")
 DEFAULTS = {
     "csv": {"header": "true", "mode": "FAILFAST", "enforceSchema": "false"},
     "json": {"mode": "FAILFAST"},
@@ -96,6 +95,14 @@ def plan_full(found: Iterable[StoredFile], known: Iterable[SourceFile], base: Pa
     registered = {file.path: file for file in known}
     now = [registered[file.path] if not _looks_different(file, registered.get(file.path)) else identify(file, base) for file in found]
     return Reading(now, _position({**registered, **{file.path: file for file in now}}))
+
+
+def check_unchanged(read: Iterable[SourceFile], now: Iterable[StoredFile]) -> None:
+    """Raise Failed if a file is no longer what was identified: then nobody knows which of its rows were read."""
+    there = {file.path: file for file in now}
+    for file in read:
+        if file.path not in there or _looks_different(there[file.path], file):
+            raise Failed(f"{file.path} changed while it was being read; nothing of it was loaded, run it again", retryable=True)
 
 
 def read(spark: SparkSession, source: Files, files: list[SourceFile], table_schema: dict[str, object] | None, base: Path) -> DataFrame:
