@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import os
 import uuid
 from collections.abc import Iterator
 from pathlib import Path
@@ -12,6 +11,7 @@ import pytest
 
 import lakeledger
 from lakeledger import Ledger
+from needs import missing
 from postgres_server import MissingServer, Server, start
 
 if TYPE_CHECKING:
@@ -25,13 +25,6 @@ SPARK_CONF = {
 }
 
 
-def missing(what: str) -> None:
-    """Skip a test that needs something this machine lacks; in CI that is a failure."""
-    if os.environ.get("CI"):
-        pytest.fail(what)
-    pytest.skip(what)
-
-
 @pytest.fixture(scope="session")
 def postgres(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Server]:
     """A PostgreSQL server of this test process."""
@@ -39,7 +32,6 @@ def postgres(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Server]:
         server = start(tmp_path_factory.mktemp("postgres"))
     except MissingServer as error:
         missing(str(error))
-        raise
     yield server
     server.stop()
 

@@ -132,7 +132,7 @@ class Ledger:
 
         With a `batch_id` the same batch is applied once, however often it is tried. With a `position`, rows that bring the
         source to where it already stands are the same batch.
-        Raises Invalid, Conflict, Fenced or Failed; then nothing is visible.
+        Raises Invalid, Conflict, Fenced or Failed; then nothing is visible, unless a Failed says that the outcome is unknown.
         """
         request = Write(
             table=parse_name(table),

@@ -9,7 +9,7 @@ import subprocess
 import sys
 from pathlib import Path
 
-from conftest import missing
+from needs import missing
 
 SCRIPT = Path(__file__).parent / "connect.py"
 

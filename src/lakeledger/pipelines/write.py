@@ -102,7 +102,9 @@ def write(plane: Plane, frame: DataFrame, request: Write, fence: Fence) -> Commi
             raise
         if not isinstance(error, Unavailable):
             raise
-        committed = _find_commit(plane, committed, error)
+        if not _was_committed(plane, committed, error):
+            storage.remove_folder(folder)
+            raise
     failpoints.reach(failpoints.AFTER_COMMIT)
     committed = committed.placed(plane.warehouse)
     if not committed.applied:
@@ -112,18 +114,15 @@ def write(plane: Plane, frame: DataFrame, request: Write, fence: Fence) -> Commi
     return committed
 
 
-def _find_commit(plane: Plane, attempted: Committed, error: Unavailable) -> Committed:
-    """The commit whose answer was lost, if it was made. Raises what was heard, or Failed if nobody can be asked."""
+def _was_committed(plane: Plane, attempted: Committed, error: Unavailable) -> bool:
+    """Whether a commit whose answer was lost was made. Raises Failed if nobody can be asked."""
     try:
         # A write transaction waits for every other one: what it does not see will never be.
         with plane.store.write() as tx:
-            made = store.find_snapshot(tx, attempted.table, attempted.snapshot.snapshot_id)
+            return store.find_snapshot(tx, attempted.table, attempted.snapshot.snapshot_id) is not None
     except LakeledgerError as unknown:
         told = f"whether version {attempted.version} of {attempted.table.name} was committed is unknown: look before you try again"
         raise Failed(f"{told} ({error})") from unknown
-    if made is None:
-        raise error
-    return attempted
 
 
 def fit(frame: DataFrame, request: Write, target: Target) -> tuple[DataFrame, Schema]:

@@ -102,9 +102,10 @@ select * from table_files
 select * from table_files where tenant_id = :tenant_id and table_id = :table_id order by added_version, file_path
 
 -- name: known_paths
-select tables.location, table_files.file_path
+-- By the folder, not by the name: a table may live in a folder that is called otherwise.
+select table_files.file_path
   from table_files join tables on tables.table_id = table_files.table_id
- where table_files.tenant_id = :tenant_id
+ where tables.tenant_id = :tenant_id and tables.location = :location
 
 -- name: find_snapshot
 select * from table_snapshots where tenant_id = :tenant_id and table_id = :table_id and snapshot_id = :snapshot_id

@@ -127,6 +127,6 @@ def files(tx: Transaction, table: Table) -> list[DataFile]:
     return [DataFile(**row) for row in tx.all(sql.all_files, table_id=table.table_id)]
 
 
-def known_paths(tx: Transaction) -> set[str]:
-    """The paths, from the warehouse on, of every file that any version of any table knows."""
-    return {f"{row['location']}/{row['file_path']}" for row in tx.all(sql.known_paths)}
+def known_paths(tx: Transaction, location: str) -> set[str]:
+    """The paths of every file that any version of whatever table lives there knows."""
+    return {row["file_path"] for row in tx.all(sql.known_paths, location=location)}

@@ -69,7 +69,7 @@ def _leftovers(handle: Store, worker: Worker, storage: Storage, folder: str, gra
     present = [_relative(file, folder) for file in storage.files(f"{folder}/{DATA}")]
     with handle.read() as tx:
         table = store.find(tx, name)
-        known = {path.removeprefix(f"{folder}/") for path in store.known_paths(tx) if path.startswith(f"{folder}/")}
+        known = store.known_paths(tx, folder)
     found = [file for file in present if run_of(file.path) in dead and file.path not in known and file.modified_at <= oldest]
     wanted = [file for file in found if not _belongs_to_known(file, known)]
     gone = {file.path for file in wanted}
