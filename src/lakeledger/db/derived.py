@@ -74,7 +74,10 @@ def _sqlite_value(side: str, name: str, declared: str) -> str:
 
 def _postgres_script(tx: Transaction) -> str:
     tenant_tables = tx.all(
-        statement("select table_name from information_schema.columns where table_schema = current_schema() and column_name = 'tenant_id'")
+        statement(
+            "select table_name from information_schema.columns join information_schema.tables using (table_schema, table_name)"
+            " where table_schema = current_schema() and column_name = 'tenant_id' and table_type = 'BASE TABLE'"
+        )
     )
     policies = (_postgres_policy(row["table_name"]) for row in tenant_tables)
     triggers = (_postgres_triggers(table, key) for table, key in WATCHED.items())

@@ -1,0 +1,97 @@
+-- What capture learns: schema versions, errors, dead letters.
+
+create table schema_registry (
+    id                   text primary key,
+    tenant_id            text not null,
+    schema_name          text not null,
+    table_name           text not null,
+    name_key             text not null,
+    version              integer not null,
+    schema_definition    jsonb not null,
+    schema_hash          text not null,
+    ordinal_hash         text not null,
+    evolution_type       text not null,
+    previous_version     integer,
+    compatibility_status text not null check (compatibility_status in ('compatible', 'breaking', 'unknown')),
+    changes              jsonb not null,
+    policy               text not null,
+    registered_at        timestamptz not null,
+    registered_by        text not null,
+    sync_run_id          text
+);
+
+create unique index schema_registry_by_version on schema_registry (tenant_id, name_key, version);
+
+create table error_log (
+    id              text primary key,
+    tenant_id       text not null,
+    sync_run_id     text,
+    schema_name     text not null,
+    table_name      text,
+    name_key        text not null,
+    error_type      text not null,
+    error_code      text,
+    error_message   text not null,
+    error_details   jsonb,
+    stack_trace     text,
+    record_data     jsonb,
+    record_complete boolean not null,
+    operation_type  text,
+    fingerprint     text not null,
+    status          text not null check (status in ('open', 'resolved', 'ignored')),
+    retry_count     integer not null,
+    max_retries     integer not null,
+    retry_after     timestamptz,
+    last_retry_at   timestamptz,
+    dead_letter_id  text,
+    occurred_at     timestamptz not null,
+    resolved_at     timestamptz,
+    resolved_by     text,
+    resolution_note text
+);
+
+create index error_log_by_time on error_log (tenant_id, occurred_at desc, id desc);
+create index error_log_by_status on error_log (tenant_id, status, error_type, occurred_at desc);
+create index error_log_by_cause on error_log (tenant_id, fingerprint, occurred_at desc);
+create index error_log_due on error_log (tenant_id, retry_after) where status = 'open' and retry_after is not null;
+create index error_log_of_run on error_log (tenant_id, sync_run_id) where sync_run_id is not null;
+
+create table dead_letter_queue (
+    id                text primary key,
+    tenant_id         text not null,
+    sync_run_id       text,
+    error_log_id      text,
+    schema_name       text not null,
+    table_name        text,
+    name_key          text not null,
+    operation_type    text not null,
+    item_kind         text not null check (item_kind in ('record', 'event', 'metadata')),
+    source_record_id  text,
+    record_data       jsonb not null,
+    record_complete   boolean not null,
+    payload_hash      text not null,
+    dedupe_key        text not null,
+    error_type        text not null,
+    error_message     text,
+    fingerprint       text not null,
+    error_count       integer not null,
+    status            text not null check (status in ('pending', 'processing', 'resolved', 'discarded')),
+    created_at        timestamptz not null,
+    last_failed_at    timestamptz not null,
+    claimed_by        text,
+    claimed_until     timestamptz,
+    resolved_at       timestamptz,
+    resolved_by       text,
+    resolution_method text,
+    resolution_note   text
+);
+
+-- The same record fails twice: one letter. Once it is settled, a new failure is a new letter.
+create unique index dead_letter_queue_once on dead_letter_queue (tenant_id, dedupe_key) where status in ('pending', 'processing');
+create index dead_letter_queue_by_status on dead_letter_queue (tenant_id, status, created_at, id);
+create index dead_letter_queue_by_cause on dead_letter_queue (tenant_id, fingerprint, status);
+create index dead_letter_queue_of_error on dead_letter_queue (tenant_id, error_log_id) where error_log_id is not null;
+create index dead_letter_queue_of_run on dead_letter_queue (tenant_id, sync_run_id) where sync_run_id is not null;
+
+create index pipeline_runs_of_sync on pipeline_runs (tenant_id, schema_name, start_time desc) where run_kind = 'sync';
+create index sync_marker_history_by_time on sync_marker_history (tenant_id, updated_at);
