@@ -43,7 +43,7 @@ def test_a_position_comes_back_as_what_it_was(ledger: Ledger, position: Position
         ("number", {"value": None}),
         ("number", {"value": "x"}),
         ("files", {"files": 1}),
-        ("lsn", {"lsn": "0/16B3748"}),
+        ("sextant", {"lsn": "0/16B3748"}),
     ],
 )
 def test_a_document_that_is_no_position_is_refused(kind: str, document: dict[str, object]) -> None:

@@ -83,6 +83,10 @@ class Database(Protocol):
         """Run several statements inside the transaction."""
         ...
 
+    def stamp(self) -> str:
+        """A text that stays the same as long as nobody, in any process, has committed anything."""
+        ...
+
     def close(self) -> None: ...
 
 

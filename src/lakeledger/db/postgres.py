@@ -4,6 +4,8 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Iterator, Mapping
 from contextlib import contextmanager
+from datetime import datetime
+from functools import lru_cache
 from typing import Any, cast
 
 from lakeledger import codec
@@ -14,6 +16,7 @@ from lakeledger.redaction import scrub
 
 try:
     import psycopg
+    from psycopg import sql
     from psycopg.rows import dict_row
     from psycopg.types.json import Jsonb
 except ImportError as error:
@@ -21,13 +24,18 @@ except ImportError as error:
 
 CONNECT_SECONDS = 10
 
-# One round trip: bind the tenant for row-level security, wait for the writers' lock, then read the database's clock.
+# One round trip: begin, bind the tenant for row-level security, wait for the writers' lock, then read the database's clock.
+# What a writer reads after it waited for the lock must be what the writer before it left, whatever the server's default is.
 _BEGIN_WRITE = """
-select set_config('lakeledger.tenant', %(tenant_id)s, true),
+begin isolation level read committed read write;
+select set_config('lakeledger.tenant', {tenant}, true),
        pg_advisory_xact_lock(hashtext('lakeledger.writer'), hashtext(current_schema())),
        clock_timestamp() as now
 """
-_BEGIN_READ = "select set_config('lakeledger.tenant', %(tenant_id)s, true), clock_timestamp() as now"
+_BEGIN_READ = """
+begin isolation level repeatable read read only;
+select set_config('lakeledger.tenant', {tenant}, true), clock_timestamp() as now
+"""
 
 
 class PostgresDatabase:
@@ -45,11 +53,8 @@ class PostgresDatabase:
     @contextmanager
     def transaction(self, tenant_id: str, *, write: bool) -> Iterator[Transaction]:
         with self._translated(), self._pool.connection() as connection:
-            # What a writer reads after it waited for the lock must be what the writer before it left, whatever the server's default is.
-            connection.execute(f"begin isolation level {'read committed read write' if write else 'repeatable read read only'}".encode())
             try:
-                row = connection.execute(_BEGIN_WRITE if write else _BEGIN_READ, {"tenant_id": tenant_id}).fetchone()
-                now = cast("dict[str, Any]", row)["now"]
+                now = _begin(connection, tenant_id, _BEGIN_WRITE if write else _BEGIN_READ)
                 yield Transaction(tenant_id, now, self.dialect, _Bound(connection))
             except BaseException:
                 if not connection.closed:
@@ -59,6 +64,11 @@ class PostgresDatabase:
 
     def run_script(self, tx: Transaction, script: str) -> None:
         cast("_Bound", tx.connection).raw.execute(script.encode())
+
+    def stamp(self) -> str:
+        with self._translated(), self._pool.connection() as connection:
+            row = connection.execute("select pg_current_snapshot()::text as stamp").fetchone()
+            return str(cast("dict[str, Any]", row)["stamp"])
 
     def close(self) -> None:
         self._pool.close()
@@ -106,6 +116,19 @@ class PostgresDatabase:
                 return Unavailable(f"PostgreSQL at {self.url} cannot be reached: {text}; check that it runs and that the url is right")
             case _:
                 return Failed(f"PostgreSQL failed at {self.url}: {text}")
+
+
+def _begin(connection: psycopg.Connection[dict[str, Any]], tenant_id: str, script: str) -> datetime:
+    """Begin a transaction; what time it is."""
+    cursor = connection.execute(script.format(tenant=_quoted(tenant_id)).encode())
+    cursor.nextset()
+    now: datetime = cast("dict[str, Any]", cursor.fetchone())["now"]
+    return now
+
+
+@lru_cache(1_000)
+def _quoted(text: str) -> str:
+    return sql.Literal(text).as_string()
 
 
 class _Bound:

@@ -34,6 +34,8 @@ class SqliteDatabase:
         self.url = url
         self._pool = Pool(self._connect)
         self._writer = threading.Lock()
+        self._watcher: sqlite3.Connection | None = None
+        self._watching = threading.Lock()
         self._prepare()
 
     @contextmanager
@@ -53,8 +55,18 @@ class SqliteDatabase:
         for statement in split_statements(script):
             tx.connection.execute(statement, {})
 
+    def stamp(self) -> str:
+        # A connection of its own: what it sees change was committed by others, and here all writers are others.
+        with self._translated(), self._watching:
+            self._watcher = self._watcher or self._connect()
+            return str(self._watcher.execute("pragma data_version").fetchone()[0])
+
     def close(self) -> None:
         self._pool.close()
+        with self._watching:
+            if self._watcher:
+                self._watcher.close()
+            self._watcher = None
 
     def _prepare(self) -> None:
         try:

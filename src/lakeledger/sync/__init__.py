@@ -3,61 +3,81 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass
 
 from lakeledger.db import Store
-from lakeledger.sync import positions
-from lakeledger.sync.model import (
-    Advance,
+from lakeledger.db.cache import Cache
+from lakeledger.sync import positions, rewind
+from lakeledger.sync.kinds import (
+    BinlogPosition,
+    DeltaPosition,
+    DocumentPosition,
     FilesPosition,
-    Marker,
-    MarkerChange,
+    GtidPosition,
+    IcebergPosition,
+    LsnPosition,
     NumberPosition,
+    OffsetsPosition,
     Position,
-    Source,
-    SourceFile,
+    ResumeTokenPosition,
     TimestampPosition,
+    infer_position,
     parse_position,
-    parse_source,
 )
+from lakeledger.sync.model import Advance, Marker, MarkerChange, MarkerType, Source, SourceFile, parse_source
+from lakeledger.sync.rewind import Rewind, Target
 
 __all__ = [
     "Advance",
+    "BinlogPosition",
+    "DeltaPosition",
+    "DocumentPosition",
     "FilesPosition",
+    "GtidPosition",
+    "IcebergPosition",
+    "LsnPosition",
     "Marker",
     "MarkerChange",
+    "MarkerType",
     "NumberPosition",
+    "OffsetsPosition",
     "Position",
     "Positions",
+    "ResumeTokenPosition",
+    "Rewind",
     "Source",
     "SourceFile",
+    "Target",
     "TimestampPosition",
+    "infer_position",
     "parse_position",
     "parse_source",
 ]
 
 
-@dataclass(frozen=True)
 class Positions:
-    """The positions of one tenant's sources."""
+    """The positions of one tenant's sources. A source is named `shop`, `shop.orders`, or given as a `Source` with its marker type."""
 
-    _store: Store
-    _actor: str
+    def __init__(self, store: Store, actor: str) -> None:
+        self._store = store
+        self._actor = actor
+        self._cache = Cache(store.database)
 
     def get(self, source: str | Source) -> Marker:
         """Where a source stands. Raises NotFound."""
+        if marker := self.find(source):
+            return marker
         with self._store.read() as tx:
             return positions.get(tx, _source(source))
 
     def find(self, source: str | Source) -> Marker | None:
-        """Where a source stands, or None if it was never read."""
-        with self._store.read() as tx:
-            return positions.find(tx, _source(source))
+        """Where a source stands, or None if it was never read. Remembered for as long as nobody commits anything."""
+        wanted = _source(source)
+        return self._cache.get((wanted.key, wanted.marker_type), lambda: self._read(wanted))
 
-    def history(self, source: str | Source) -> Sequence[MarkerChange]:
-        """Every value a source's position had, oldest first."""
+    def history(self, source: str | Source, limit: int | None = None) -> Sequence[MarkerChange]:
+        """Every value a source's position had, or the last ones, oldest first. Raises NotFound."""
         with self._store.read() as tx:
-            return positions.history(tx, _source(source))
+            return positions.history(tx, _source(source), limit)
 
     def files(self, source: str | Source) -> Sequence[SourceFile]:
         """The files of a source that have been read. Raises NotFound."""
@@ -65,17 +85,38 @@ class Positions:
             return positions.files(tx, positions.get(tx, _source(source)))
 
     def advance(
-        self, source: str | Source, to: Position, expected_version: int | None = None, *, force: bool = False, reason: str | None = None
+        self,
+        source: str | Source,
+        to: Position,
+        expected_version: int | None = None,
+        *,
+        force: bool = False,
+        reason: str | None = None,
+        run_id: str | None = None,
     ) -> Marker:
         """Move a position by itself, without data. Raises Conflict."""
         move = Advance(_source(source), to, expected_version, force, reason)
         with self._store.write() as tx:
-            return positions.advance(tx, move, self._actor)
+            return positions.advance(tx, move, self._actor, run_id)
+
+    def preview_rewind(self, source: str | Source, target: Target) -> Rewind:
+        """What going back to that version, time or place would read again. Raises NotFound or Invalid."""
+        with self._store.read() as tx:
+            return rewind.preview(tx, _source(source), target)
+
+    def rewind(self, plan: Rewind, reason: str | None = None) -> Marker:
+        """Go back as previewed; who did it and why is kept. Raises Conflict if the source moved since."""
+        with self._store.write() as tx:
+            return rewind.apply(tx, plan, self._actor, reason)
 
     def list(self) -> Sequence[Marker]:
         """Every source's position."""
         with self._store.read() as tx:
             return positions.list_all(tx)
+
+    def _read(self, source: Source) -> Marker | None:
+        with self._store.read() as tx:
+            return positions.find(tx, source)
 
 
 def _source(source: str | Source) -> Source:

@@ -1,95 +1,23 @@
-"""Where capture stands: typed, ordered positions, the source they belong to, and the files a source has given."""
+"""Where capture stands: what a position belongs to, how it moves, and the files a source has given."""
 
 from __future__ import annotations
 
-from collections.abc import Mapping
 from dataclasses import dataclass
 from datetime import datetime
-from typing import Any, ClassVar, Protocol
+from enum import StrEnum
+from typing import Any
 
 from lakeledger import codec
 from lakeledger.errors import Invalid
+from lakeledger.sync.kinds import Position, parse_position
 
 
-class Position(Protocol):
-    """A place in a source. Positions of one kind are ordered by their text order key."""
+class MarkerType(StrEnum):
+    """How a source is read: followed as it changes, asked from time to time, or copied once at the start."""
 
-    @property
-    def kind(self) -> str: ...
-    @property
-    def order_key(self) -> str: ...
-    def document(self) -> dict[str, Any]:
-        """The position as it is stored."""
-        ...
-
-
-@dataclass(frozen=True)
-class TimestampPosition:
-    """Everything up to this time has been read."""
-
-    kind: ClassVar[str] = "timestamp"
-    at: datetime
-
-    def __post_init__(self) -> None:
-        if self.at.tzinfo is None:
-            raise Invalid(f"a position needs a time with a time zone, not {self.at.isoformat()}")
-
-    @property
-    def order_key(self) -> str:
-        return codec.to_text(self.at)
-
-    def document(self) -> dict[str, Any]:
-        return {"timestamp": codec.to_text(self.at)}
-
-
-@dataclass(frozen=True)
-class NumberPosition:
-    """Everything up to this number has been read: a sequence, an offset, a table version."""
-
-    kind: ClassVar[str] = "number"
-    value: int
-
-    def __post_init__(self) -> None:
-        if not -(2**63) <= self.value < 2**64:
-            raise Invalid(f"a position is a number of 64 bits, not {self.value}")
-
-    @property
-    def order_key(self) -> str:
-        return f"{self.value + 2**63:020d}"
-
-    def document(self) -> dict[str, Any]:
-        return {"value": self.value}
-
-
-@dataclass(frozen=True)
-class FilesPosition:
-    """These files have been read: how many, and a digest of all of them. The files themselves are in `source_files`."""
-
-    kind: ClassVar[str] = "files"
-    count: int
-    digest: str
-
-    @property
-    def order_key(self) -> str:
-        return f"{self.count:020d}"
-
-    def document(self) -> dict[str, Any]:
-        return {"files": self.count, "digest": self.digest}
-
-
-def parse_position(kind: str, document: Mapping[str, Any]) -> Position:
-    """The position that a document describes. Raises Invalid."""
-    try:
-        match kind:
-            case "timestamp":
-                return TimestampPosition(codec.to_time(document["timestamp"]))
-            case "number":
-                return NumberPosition(int(document["value"]))
-            case "files":
-                return FilesPosition(int(document["files"]), str(document["digest"]))
-    except (KeyError, TypeError, ValueError) as error:
-        raise Invalid(f"not a {kind} position: {dict(document)!r} ({error})") from error
-    raise Invalid(f"unknown position kind {kind!r}: use timestamp, number or files")
+    STREAM = "stream"
+    BATCH = "batch"
+    INITIAL = "initial"
 
 
 @dataclass(frozen=True)
@@ -98,7 +26,14 @@ class Source:
 
     schema_name: str
     table_name: str | None = None
-    marker_type: str = "batch"
+    marker_type: str = MarkerType.BATCH
+
+    def __post_init__(self) -> None:
+        if not self.schema_name.strip():
+            raise Invalid("a source needs the name of its schema")
+        if self.marker_type not in list(MarkerType):
+            raise Invalid(f"marker type {self.marker_type!r} is not one of {', '.join(MarkerType)}")
+        object.__setattr__(self, "marker_type", MarkerType(self.marker_type).value)
 
     @property
     def name(self) -> str:
@@ -110,12 +45,12 @@ class Source:
         return f"{codec.fold(self.schema_name)}/{codec.fold(self.table_name or '')}"
 
 
-def parse_source(name: str) -> Source:
+def parse_source(name: str, marker_type: str = MarkerType.BATCH) -> Source:
     """`shop` or `shop.orders`. Raises Invalid."""
     schema, dot, table = name.partition(".")
     if not schema or (dot and not table):
         raise Invalid(f"source {name!r} must be a schema or schema.table")
-    return Source(schema, table or None)
+    return Source(schema, table or None, marker_type)
 
 
 @dataclass(frozen=True)
@@ -141,7 +76,7 @@ class Marker:
 
     @property
     def position(self) -> Position:
-        return parse_position(self.position_kind, self.position_data)
+        return parse_position(self.position_kind, self.position_data, self.order_key)
 
 
 @dataclass(frozen=True)
@@ -160,6 +95,10 @@ class MarkerChange:
     sync_run_id: str | None
     forced: bool
     reason: str | None
+
+    @property
+    def position(self) -> Position:
+        return parse_position(self.position_kind, self.position_data, self.order_key)
 
 
 @dataclass(frozen=True)

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterable
+from datetime import datetime
 
 from lakeledger import clock
 from lakeledger.db import Transaction
@@ -32,9 +33,11 @@ def list_all(tx: Transaction) -> list[Marker]:
     return [Marker(**row) for row in tx.all(sql.list_markers)]
 
 
-def history(tx: Transaction, source: Source) -> list[MarkerChange]:
-    """Every value the source's position had, oldest first. Raises NotFound."""
-    return [MarkerChange(**row) for row in tx.all(sql.list_history, marker_id=get(tx, source).id)]
+def history(tx: Transaction, source: Source, limit: int | None = None) -> list[MarkerChange]:
+    """The values the source's position had, oldest first: all, or the last ones. Raises NotFound."""
+    marker = get(tx, source)
+    after = 0 if limit is None else marker.version - limit
+    return [MarkerChange(**row) for row in tx.all(sql.list_history, marker_id=marker.id, after=after)]
 
 
 def advance(tx: Transaction, move: Advance, by: str, run_id: str | None = None) -> Marker:
@@ -84,13 +87,15 @@ def check(move: Advance, current: Marker | None) -> None:
         return
     if current.position_kind != move.to.kind:
         raise Conflict(f"the position of {name} is a {current.position_kind}, not a {move.to.kind}: force the change if it is meant")
-    if move.to.order_key < current.order_key:
+    if current.order_key and not move.to.order_key:
+        raise Conflict(f"the position of {name} has an order that {wanted} lacks: declare its order, or force it if it is meant")
+    if not move.to.follows(current.position):
         raise Conflict(f"the position of {name} would go back from {current.position_data} to {wanted}: force it if it is meant")
 
 
-def files(tx: Transaction, marker: Marker) -> list[SourceFile]:
-    """The files of that source that have been read."""
-    rows = tx.all(sql.list_files, marker_id=marker.id)
+def files(tx: Transaction, marker: Marker, after: datetime | None = None) -> list[SourceFile]:
+    """The files of that source that have been read, or only those read after that time."""
+    rows = tx.all(sql.list_files, marker_id=marker.id, after=after)
     return [SourceFile(row["file_path"], row["file_size"], row["modified_at"], row["content_hash"]) for row in rows]
 
 

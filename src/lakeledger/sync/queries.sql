@@ -29,11 +29,24 @@ insert into sync_marker_history (
 )
 
 -- name: list_history
-select * from sync_marker_history where tenant_id = :tenant_id and marker_id = :marker_id order by version
+select * from sync_marker_history
+ where tenant_id = :tenant_id and marker_id = :marker_id and version > :after
+ order by version
+
+-- name: count_runs_since
+select count(*) as runs, sum(records_processed) as records from pipeline_runs
+ where tenant_id = :tenant_id
+   and pipeline_logging_id in (select sync_run_id from sync_marker_history
+                                where tenant_id = :tenant_id and marker_id = :marker_id and version >= :version)
 
 -- name: list_files
 select file_path, file_size, modified_at, content_hash from source_files
- where tenant_id = :tenant_id and marker_id = :marker_id order by file_path
+ where tenant_id = :tenant_id and marker_id = :marker_id
+   and (cast(:after as timestamptz) is null or registered_at > :after)
+ order by file_path
+
+-- name: forget_file
+delete from source_files where tenant_id = :tenant_id and marker_id = :marker_id and file_path = :file_path
 
 -- name: put_file
 insert into source_files (id, tenant_id, marker_id, file_path, file_size, modified_at, content_hash, registered_at, run_id)

@@ -161,7 +161,7 @@ def _looks_different(file: StoredFile, known: SourceFile | None) -> bool:
 
 
 def _position(files: Mapping[str, SourceFile]) -> FilesPosition:
-    return FilesPosition(len(files), codec.digest(sorted(file.identity for file in files.values())))
+    return FilesPosition.of(file.identity for file in files.values())
 
 
 def _refuse_new_columns(source: Files, given: Iterable[str], known: Iterable[str]) -> None:

@@ -1,0 +1,82 @@
+"""The kinds of positions: one per way in which sources say how far they were read, each with its own order.
+
+A position's document is stored as it was given, with whatever else stands in it. `follows` is what keeps a source from going back.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+
+from lakeledger.errors import Invalid
+from lakeledger.sync.kinds.counted import DeltaPosition, FilesPosition, IcebergPosition, NumberPosition, TimestampPosition
+from lakeledger.sync.kinds.document import DocumentPosition
+from lakeledger.sync.kinds.logs import BinlogPosition, GtidPosition, LsnPosition, OffsetsPosition, ResumeTokenPosition
+from lakeledger.sync.kinds.order import Document, Position
+
+__all__ = [
+    "BinlogPosition",
+    "DeltaPosition",
+    "DocumentPosition",
+    "FilesPosition",
+    "GtidPosition",
+    "IcebergPosition",
+    "LsnPosition",
+    "NumberPosition",
+    "OffsetsPosition",
+    "Position",
+    "ResumeTokenPosition",
+    "TimestampPosition",
+    "infer_position",
+    "parse_position",
+]
+
+KINDS: dict[str, Callable[[Document], Position]] = {
+    "timestamp": TimestampPosition.parse,
+    "number": NumberPosition.parse,
+    "files": FilesPosition.parse,
+    "lsn": LsnPosition.parse,
+    "binlog": BinlogPosition.parse,
+    "gtid": GtidPosition.parse,
+    "resume_token": ResumeTokenPosition.parse,
+    "offsets": OffsetsPosition.parse,
+    "delta": DeltaPosition.parse,
+    "iceberg": IcebergPosition.parse,
+    "document": DocumentPosition,
+}
+# What gives a document's kind away, in this order: Debezium's MySQL offsets have both a file and a GTID set.
+_SIGNS = {
+    "resume_token": {"resume_token"},
+    "lsn": {"lsn"},
+    "gtid": {"gtids"},
+    "binlog": {"file", "pos"},
+    "offsets": {"offsets"},
+    "iceberg": {"snapshot_id"},
+    "files": {"files", "digest"},
+}
+
+
+def parse_position(kind: str, document: Document, order_key: str = "") -> Position:
+    """The position that a document describes. A free document's order key is kept beside it. Raises Invalid."""
+    if kind not in KINDS:
+        raise Invalid(f"unknown position kind {kind!r}: use {', '.join(KINDS)}")
+    if kind == DocumentPosition.kind:
+        return DocumentPosition(document, order_key)
+    try:
+        return KINDS[kind](document)
+    except (KeyError, TypeError, ValueError, AttributeError) as error:
+        raise Invalid(f"not a {kind} position: {dict(document)!r} ({error!r})") from error
+
+
+def infer_position(document: Document, order_by: str | None = None) -> Position:
+    """The position that a document describes, its kind told by what stands in it. Raises Invalid."""
+    if order_by is not None:
+        return DocumentPosition.ordered_by(document, order_by)
+    for kind, signs in _SIGNS.items():
+        if signs <= document.keys():
+            return parse_position(kind, document)
+    if len(document) == 1:
+        only = next(iter(document))
+        for kind, name in (("timestamp", "timestamp"), ("number", "value"), ("delta", "version")):
+            if only == name:
+                return parse_position(kind, document)
+    return DocumentPosition(document)

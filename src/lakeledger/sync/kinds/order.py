@@ -1,0 +1,91 @@
+"""What every kind of position has in common: a document, and an order that keeps a source from going back."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from datetime import datetime
+from decimal import Decimal, InvalidOperation
+from typing import Any, ClassVar, Protocol
+
+from lakeledger import codec
+from lakeledger.errors import Invalid
+
+Document = Mapping[str, Any]
+
+
+class Position(Protocol):
+    """A place in a source."""
+
+    @property
+    def kind(self) -> str: ...
+    @property
+    def order_key(self) -> str:
+        """A text whose order is the order of the places; '' where they have no such order."""
+        ...
+
+    def document(self) -> dict[str, Any]:
+        """The position as it is stored."""
+        ...
+
+    def follows(self, earlier: Position) -> bool:
+        """Whether nothing that was read before the earlier place is read again from here."""
+        ...
+
+    def distance(self, earlier: Position) -> str | None:
+        """How much lies between, in words, or None if nobody can tell."""
+        ...
+
+
+class Ordered:
+    """Positions whose order key says it all. Two without an order follow each other; one without never follows one with."""
+
+    kind: ClassVar[str]
+
+    @property
+    def order_key(self) -> str:
+        return ""
+
+    def follows(self, earlier: Position) -> bool:
+        return self.kind == earlier.kind and self.order_key >= earlier.order_key
+
+    def distance(self, earlier: Position) -> str | None:  # noqa: ARG002 - the kinds that can tell override it
+        return None
+
+
+def order_text(value: Any) -> str:
+    """A text whose order is that of the values: numbers by size, times by time, anything else as it is written; '' for None."""
+    match value:
+        case None:
+            return ""
+        case datetime():
+            return f"t{codec.to_text(value)}"
+        case bool() | dict() | list():
+            raise Invalid(f"{value!r} has no order: give a number, a time or a text")
+    try:
+        number = Decimal(str(value))
+    except InvalidOperation:
+        return _order_of_text(str(value))
+    if not number.is_finite() or abs(number) >= 10**39:
+        raise Invalid(f"{value!r} cannot be put in an order: give a number below 10^39, a time or a text")
+    # Shifted, so that negative numbers come first; the fraction follows the fixed width of the whole part.
+    whole, _, fraction = f"{number + 10**39:f}".partition(".")
+    return f"n{whole:0>40}.{fraction.rstrip('0')}"
+
+
+def _order_of_text(text: str) -> str:
+    try:
+        return order_text(codec.to_time(text))
+    except ValueError:
+        return f"s{text}"
+
+
+def whole(value: Any) -> int:
+    """The value as a whole number. Raises ValueError if it is none."""
+    if isinstance(value, bool) or (isinstance(value, float) and not value.is_integer()):
+        raise ValueError(f"{value!r} is no whole number")
+    return int(value)
+
+
+def without(document: Document, *names: str) -> dict[str, Any]:
+    """What else stands in the document."""
+    return {name: value for name, value in document.items() if name not in names}

@@ -1,0 +1,103 @@
+"""Setting a source back on purpose: first a preview of what would be read again, then exactly that."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from datetime import datetime
+
+from lakeledger.db import Transaction
+from lakeledger.errors import Conflict, Invalid, NotFound
+from lakeledger.sync import positions
+from lakeledger.sync.kinds import FilesPosition, Position
+from lakeledger.sync.model import Advance, Marker, MarkerChange, Source, SourceFile
+from lakeledger.sync.positions import sql
+
+
+@dataclass(frozen=True)
+class Target:
+    """Where to go back to: a version of the position, where it stood at a time, or a place. Exactly one of them."""
+
+    version: int | None = None
+    at: datetime | None = None
+    to: Position | None = None
+
+    def __post_init__(self) -> None:
+        if sum(each is not None for each in (self.version, self.at, self.to)) != 1:
+            raise Invalid("say where to rewind to: a version, a time or a position, one of them")
+
+
+@dataclass(frozen=True)
+class Rewind:
+    """What going back means: the moves that would be undone, and what would be read again."""
+
+    source: Source
+    current: Marker
+    to: Position
+    undone: list[MarkerChange]
+    runs: int
+    records: int
+    files: list[SourceFile]
+
+    @property
+    def distance(self) -> str | None:
+        """How much lies between, in words, where the kind of position can tell."""
+        return self.current.position.distance(self.to)
+
+
+def preview(tx: Transaction, source: Source, target: Target) -> Rewind:
+    """What a rewind would do. Raises NotFound, or Invalid if that is not behind where the source stands."""
+    marker = positions.get(tx, source)
+    history = positions.history(tx, source)
+    to, undone = _by_place(marker, history, target.to) if target.to else _by_version(marker, history, target)
+    files: list[SourceFile] = []
+    if isinstance(to, FilesPosition):
+        to, files = _files_again(tx, marker, history, undone)
+    again = tx.one(sql.count_runs_since, marker_id=marker.id, version=min(change.version for change in undone)) or {}
+    return Rewind(source, marker, to, undone, int(again["runs"]), int(again["records"] or 0), files)
+
+
+def apply(tx: Transaction, plan: Rewind, by: str, reason: str | None) -> Marker:
+    """Do what the preview said. Raises Conflict if the source has moved since."""
+    if plan.files:
+        tx.many(sql.forget_file, ({"marker_id": plan.current.id, "file_path": file.path} for file in plan.files))
+    why = f"rewound from version {plan.current.version}" + (f": {reason}" if reason else "")
+    try:
+        return positions.advance(tx, Advance(plan.source, plan.to, plan.current.version, force=True, reason=why), by)
+    except Conflict as error:
+        raise Conflict(f"{error}; look at a new preview first", retryable=True) from error
+
+
+def _by_version(marker: Marker, history: list[MarkerChange], target: Target) -> tuple[Position, list[MarkerChange]]:
+    if target.at is not None:
+        kept = [change for change in history if change.updated_at <= target.at]
+        missing = f"{marker.source.name} has no position of {target.at.isoformat()} or before: its first is of {history[0].updated_at}"
+    else:
+        kept = [change for change in history if change.version == target.version]
+        missing = f"{marker.source.name} has no version {target.version} of its position: it has {history[0].version} to {marker.version}"
+    if not kept:
+        raise NotFound(missing)
+    back = kept[-1]
+    undone = [change for change in history if change.version > back.version]
+    if not undone:
+        raise Invalid(f"{marker.source.name} already stands there, at version {marker.version}: there is nothing to rewind")
+    return back.position, undone
+
+
+def _by_place(marker: Marker, history: list[MarkerChange], to: Position) -> tuple[Position, list[MarkerChange]]:
+    if isinstance(to, FilesPosition):
+        raise Invalid("a list of files is rewound to a version or a time, not to a position")
+    undone = [change for change in history if change.position_kind == to.kind and not to.follows(change.position)]
+    if marker.position_kind != to.kind or to.follows(marker.position):
+        raise Invalid(f"{to.document()} is not behind {marker.position_data}, where {marker.source.name} stands: use `positions set`")
+    return to, undone
+
+
+def _files_again(
+    tx: Transaction, marker: Marker, history: list[MarkerChange], undone: list[MarkerChange]
+) -> tuple[FilesPosition, list[SourceFile]]:
+    """The files that were read since, and where the source stands without them: a file that changed later is forgotten altogether."""
+    back = next(change for change in reversed(history) if change.version < undone[0].version)
+    again = {file.path for file in positions.files(tx, marker, after=back.updated_at)}
+    read = positions.files(tx, marker)
+    kept = FilesPosition.of(file.identity for file in read if file.path not in again)
+    return kept, [file for file in read if file.path in again]
