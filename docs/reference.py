@@ -14,7 +14,7 @@ import click
 
 from lakeledger import db
 from lakeledger.cli import program
-from lakeledger.config import Settings, SparkSettings
+from lakeledger.config import CaptureSettings, RetentionSettings, Settings, SparkSettings
 from lakeledger.db import migrate
 from lakeledger.db.derived import WATCHED
 
@@ -53,7 +53,12 @@ def commands(command: click.Command, context: click.Context) -> Iterator[tuple[s
 
 def settings_page() -> str:
     """Every setting with its default and what it is for."""
-    rows = [*_settings(Settings, ""), *_settings(SparkSettings, "spark.")]
+    rows = [
+        *_settings(Settings, ""),
+        *_settings(SparkSettings, "spark."),
+        *_settings(RetentionSettings, "retention."),
+        *_settings(CaptureSettings, "capture."),
+    ]
     table = "\n".join(f"| `{name}` | {default} | {text} |" for name, default, text in rows)
     how = (
         "In `lakeledger.toml`; `url`, `warehouse` and `tenant` also as `LAKELEDGER_URL`, `LAKELEDGER_WAREHOUSE`, `LAKELEDGER_TENANT`, "

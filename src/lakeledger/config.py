@@ -1,4 +1,4 @@
-"""Settings: where the ledger and the warehouse are, and how Spark is reached.
+"""Settings: where the ledger and the warehouse are, how Spark is reached, and how long things are kept.
 
 They come, each overriding the one before, from defaults, `lakeledger.toml`, `LAKELEDGER_*` variables and the call.
 """
@@ -21,6 +21,20 @@ DEFAULT_WAREHOUSE = "warehouse"
 
 _TENANT = re.compile(r"^[a-z][a-z0-9_]{0,62}$")
 
+_NUMBER = (int, float)
+_SETTINGS = {"url": str, "warehouse": str, "tenant": str, "lease_seconds": _NUMBER}
+_SECTIONS: dict[str, dict[str, Any]] = {
+    "spark": {"master": str, "remote": str, "app_name": str, "conf": dict},
+    "retention": {
+        "runs_days": _NUMBER,
+        "errors_days": _NUMBER,
+        "dead_letters_days": _NUMBER,
+        "positions_days": _NUMBER,
+        "schema_versions": int,
+    },
+    "capture": {"mask": list, "record_bytes": int, "retry_seconds": _NUMBER, "retry_cap_seconds": _NUMBER},
+}
+
 
 def _setting(help: str, default: Any) -> Any:
     """A field with the sentence that the reference shows for it."""
@@ -38,6 +52,40 @@ class SparkSettings:
 
 
 @dataclass(frozen=True)
+class RetentionSettings:
+    """How long the ledger keeps what is over. What is open, pending, running or current is never cleaned up."""
+
+    runs_days: float = _setting("runs that have ended, with their steps", 30.0)
+    errors_days: float = _setting("errors that were resolved or ignored", 30.0)
+    dead_letters_days: float = _setting("dead letters that were resolved or discarded", 30.0)
+    positions_days: float = _setting("earlier values of positions; forced ones are kept", 30.0)
+    schema_versions: int = _setting("versions of a schema kept at hand; older ones become records", 10)
+
+    def __post_init__(self) -> None:
+        for name, value in vars(self).items():
+            if not 0 <= value < float("inf"):
+                raise Invalid(f"retention.{name} cannot be {value}")
+        if self.schema_versions < 1:
+            raise Invalid(f"retention.schema_versions cannot be {self.schema_versions}: the current one is always kept")
+
+
+@dataclass(frozen=True)
+class CaptureSettings:
+    """How errors and dead letters are kept, and how errors are tried again."""
+
+    mask: tuple[str, ...] = _setting("columns whose values are never stored with an error, as patterns: `email`, `card_*`", tuple)
+    record_bytes: int = _setting("how much of a record is stored with an error", 65_536)
+    retry_seconds: float = _setting("the pause before the first retry; it doubles with each", 30.0)
+    retry_cap_seconds: float = _setting("the longest pause between retries", 3_600.0)
+
+    def __post_init__(self) -> None:
+        if self.record_bytes < 256:
+            raise Invalid(f"capture.record_bytes must be at least 256, not {self.record_bytes}")
+        if not 0 < self.retry_seconds <= self.retry_cap_seconds < float("inf"):
+            raise Invalid(f"capture.retry_seconds must be positive and at most retry_cap_seconds, not {self.retry_seconds}")
+
+
+@dataclass(frozen=True)
 class Settings:
     """Everything a ledger needs to open. Relative paths are relative to `base`, the folder of the settings file."""
 
@@ -46,6 +94,8 @@ class Settings:
     tenant: str = _setting("whose ledger this is: lower-case letters, digits, underscores", "default")
     lease_seconds: float = _setting("how long a run may be silent before it counts as lost", 60.0)
     spark: SparkSettings = field(default_factory=SparkSettings)
+    retention: RetentionSettings = field(default_factory=RetentionSettings)
+    capture: CaptureSettings = field(default_factory=CaptureSettings)
     base: Path = field(default_factory=Path.cwd)
 
     def __post_init__(self) -> None:
@@ -109,12 +159,24 @@ def read_file(path: Path) -> Settings:
         raise Invalid(f"cannot read {path}: {error.strerror}") from error
     except (tomllib.TOMLDecodeError, UnicodeDecodeError) as error:
         raise Invalid(f"{path}: not valid TOML: {error}") from error
-    _check(path, document, {"url": str, "warehouse": str, "tenant": str, "lease_seconds": (int, float), "spark": dict})
-    spark = document.pop("spark", {})
-    _check(path, spark, {"master": str, "remote": str, "app_name": str, "conf": dict}, prefix="spark.")
-    if "conf" in spark:
-        spark["conf"] = dict(_conf(spark["conf"]))
-    return Settings(**document, spark=SparkSettings(**spark), base=path.parent.resolve())
+    _check(path, document, {**_SETTINGS, **dict.fromkeys(_SECTIONS, dict)})
+    sections = {name: document.pop(name, {}) for name in _SECTIONS}
+    for name, allowed in _SECTIONS.items():
+        _check(path, sections[name], allowed, prefix=f"{name}.")
+    if "conf" in sections["spark"]:
+        sections["spark"]["conf"] = dict(_conf(sections["spark"]["conf"]))
+    if "mask" in sections["capture"]:
+        sections["capture"]["mask"] = _texts(path, "capture.mask", sections["capture"]["mask"])
+    try:
+        return Settings(
+            **document,
+            spark=SparkSettings(**sections["spark"]),
+            retention=RetentionSettings(**sections["retention"]),
+            capture=CaptureSettings(**sections["capture"]),
+            base=path.parent.resolve(),
+        )
+    except Invalid as error:
+        raise Invalid(f"{path}: {error}") from error
 
 
 def suggest(word: str, known: list[str]) -> str:
@@ -131,6 +193,12 @@ def _check(path: Path, document: Mapping[str, Any], allowed: Mapping[str, Any], 
             raise Invalid(f"{path}: unknown setting {prefix + key!r}{suggest(key, list(allowed))}")
         if not isinstance(value, allowed[key]) or isinstance(value, bool):
             raise Invalid(f"{path}: setting {prefix + key!r} has the wrong type: {value!r}")
+
+
+def _texts(path: Path, name: str, values: list[Any]) -> tuple[str, ...]:
+    if any(not isinstance(value, str) for value in values):
+        raise Invalid(f"{path}: setting {name!r} must be a list of texts: {values!r}")
+    return tuple(values)
 
 
 def _from_here(name: str, value: str) -> str:

@@ -19,7 +19,8 @@ from contract.making import execute, opened, rows, together
 from lakeledger import Advance, Conflict, Failed, Forbidden, Invalid, Ledger, NumberPosition, Unavailable, db
 from lakeledger.db import sqlite
 from lakeledger.db.queries import statement
-from lakeledger.sync import parse_source, positions
+from lakeledger.sync import parse_source
+from lakeledger.sync.positions import store as positions
 from postgres_server import Server
 
 PUT = "insert into samples (id, tenant_id, flag, big, doc, at, words) values (:id, :tenant_id, :flag, :big, :doc, :at, :words)"

@@ -9,7 +9,7 @@ import pytest
 from contract.making import append, dump, new_file, together
 from lakeledger import Advance, Conflict, FilesPosition, Invalid, Ledger, NotFound, NumberPosition, Source, TimestampPosition
 from lakeledger.sync import Position, SourceFile, parse_position, parse_source
-from lakeledger.sync.positions import register_files
+from lakeledger.sync.positions.store import register_files
 
 MONDAY = datetime(2026, 1, 5, 0, 0, 0, 1, tzinfo=UTC)
 

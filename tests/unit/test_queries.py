@@ -8,7 +8,7 @@ from lakeledger.db.queries import Queries, parse, statement, to_pyformat
 from lakeledger.db.sqlite import split_statements
 from lakeledger.records import sql as record_queries
 from lakeledger.runs.store import sql as run_queries
-from lakeledger.sync.positions import sql as position_queries
+from lakeledger.sync.positions.store import sql as position_queries
 from lakeledger.tables.store import sql as table_queries
 
 PAIR = """

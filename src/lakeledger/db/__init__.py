@@ -6,6 +6,7 @@ is passed around: `:tenant_id` and `:now` are bound in every statement.
 
 from __future__ import annotations
 
+import re
 from collections.abc import Iterable, Mapping
 from contextlib import AbstractContextManager
 from dataclasses import dataclass
@@ -17,6 +18,8 @@ from lakeledger.errors import Invalid
 from lakeledger.redaction import scrub
 
 Row = dict[str, Any]
+
+_SCHEMA = re.compile(r"[a-z_][a-z0-9_]{0,62}")
 
 
 class Cursor(Protocol):
@@ -87,6 +90,10 @@ class Database(Protocol):
         """A text that stays the same as long as nobody, in any process, has committed anything."""
         ...
 
+    def connections(self) -> dict[str, int]:
+        """How many connections of this process are `in_use` and how many `idle`."""
+        ...
+
     def close(self) -> None: ...
 
 
@@ -106,8 +113,13 @@ class Store:
         return self.database.transaction(self.tenant_id, write=True)
 
 
-def open(url: str) -> Database:
-    """The database at `sqlite:///path` or `postgresql://…`. Raises Invalid, Unavailable or NotInstalled."""
+def open(url: str, schema: str | None = None) -> Database:
+    """The database at `sqlite:///path` or `postgresql://…`, there in that schema, which is made if it is missing.
+
+    Raises Invalid, Unavailable or NotInstalled.
+    """
+    if schema is not None and not _SCHEMA.fullmatch(schema):
+        raise Invalid(f"schema {schema!r} must match {_SCHEMA.pattern}: lower-case letters, digits, underscores")
     scheme = url.partition("://")[0]
     match scheme:
         case "sqlite":
@@ -117,6 +129,6 @@ def open(url: str) -> Database:
         case "postgresql" | "postgres":
             from lakeledger.db.postgres import PostgresDatabase
 
-            return PostgresDatabase(url)
+            return PostgresDatabase(url, schema)
         case _:
             raise Invalid(f"cannot open {scrub(url)!r}: use sqlite:///path/to/file.db or postgresql://user@host/database")

@@ -24,23 +24,34 @@ class Pool(Generic[C]):
         self._connect = connect
         self._idle: list[C] = []
         self._lock = threading.Lock()
+        self._in_use = 0
         self._closed = False
 
     @contextmanager
     def connection(self) -> Iterator[C]:
         with self._lock:
             connection = self._idle.pop() if self._idle else None
-        connection = connection or self._connect()
+            self._in_use += 1
         try:
-            yield connection
-        except BaseException:
-            connection.close()
-            raise
+            connection = connection or self._connect()
+            try:
+                yield connection
+            except BaseException:
+                connection.close()
+                raise
+        finally:
+            with self._lock:
+                self._in_use -= 1
         with self._lock:
             if not self._closed:
                 self._idle.append(connection)
                 return
         connection.close()
+
+    def usage(self) -> dict[str, int]:
+        """How many connections are in use, and how many wait to be."""
+        with self._lock:
+            return {"in_use": self._in_use, "idle": len(self._idle)}
 
     def close(self) -> None:
         """Close every idle connection; one in use is closed when it comes back."""

@@ -39,16 +39,18 @@ select set_config('lakeledger.tenant', {tenant}, true), clock_timestamp() as now
 
 
 class PostgresDatabase:
-    """One PostgreSQL database; its tables are in the schema that the connection's search_path names first."""
+    """One PostgreSQL database; its tables are in the schema that was named, else in the one that search_path names first."""
 
     dialect = "postgres"
 
-    def __init__(self, url: str) -> None:
+    def __init__(self, url: str, schema: str | None = None) -> None:
         self.url = scrub("%20".join(url.split()))
         self._target = url
+        self._schema = schema
         self._pool = Pool(self._connect)
-        with self._translated(), self._pool.connection():
-            pass
+        with self._translated(), self._pool.connection() as connection:
+            if schema:
+                connection.execute(sql.SQL("create schema if not exists {}").format(sql.Identifier(schema)))
 
     @contextmanager
     def transaction(self, tenant_id: str, *, write: bool) -> Iterator[Transaction]:
@@ -69,6 +71,9 @@ class PostgresDatabase:
         with self._translated(), self._pool.connection() as connection:
             row = connection.execute("select pg_current_snapshot()::text as stamp").fetchone()
             return str(cast("dict[str, Any]", row)["stamp"])
+
+    def connections(self) -> dict[str, int]:
+        return self._pool.usage()
 
     def close(self) -> None:
         self._pool.close()
@@ -92,7 +97,8 @@ class PostgresDatabase:
         if "@" in str(given.get("host")):
             # psycopg would quote what it cannot read, which may be a piece of the password.
             raise Invalid(f"cannot read the url {self.url}: percent-encode what is special in the user name and the password") from None
-        return f"{given.get('options') or ''} -c TimeZone=UTC".strip()
+        path = f" -c search_path={self._schema}" if self._schema else ""
+        return f"{given.get('options') or ''} -c TimeZone=UTC{path}".strip()
 
     @contextmanager
     def _translated(self) -> Iterator[None]:

@@ -61,6 +61,9 @@ class SqliteDatabase:
             self._watcher = self._watcher or self._connect()
             return str(self._watcher.execute("pragma data_version").fetchone()[0])
 
+    def connections(self) -> dict[str, int]:
+        return self._pool.usage()
+
     def close(self) -> None:
         self._pool.close()
         with self._watching:

@@ -14,7 +14,8 @@ from lakeledger.pipelines.documents import FilesSource, SqlSource
 from lakeledger.pipelines.sources import files
 from lakeledger.pipelines.write import Write, write
 from lakeledger.runs import Fence
-from lakeledger.sync import Advance, Marker, Source, SourceFile, positions
+from lakeledger.sync import Advance, Marker, Source, SourceFile
+from lakeledger.sync.positions import store as positions
 from lakeledger.tables import Committed, Table, store
 from lakeledger.tables.commit import find_applied
 

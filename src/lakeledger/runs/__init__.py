@@ -9,6 +9,7 @@ from datetime import timedelta
 from lakeledger.db import Store
 from lakeledger.runs import recovery, store
 from lakeledger.runs.active import ActiveRun, ActiveStep
+from lakeledger.runs.heartbeats import Heartbeats
 from lakeledger.runs.model import (
     Counters,
     Fence,
@@ -32,6 +33,7 @@ __all__ = [
     "ActiveStep",
     "Counters",
     "Fence",
+    "Heartbeats",
     "NewRun",
     "NewStep",
     "Outcome",
@@ -87,7 +89,10 @@ class Runs:
         """Stop a run: its worker is refused at its next commit."""
         return self.finish(run_id, cancelled(reason))
 
-    def recover(self, max_age: timedelta | None = None) -> Sequence[Run]:
-        """End the runs of lost workers, each by what was committed. The ended runs are returned."""
+    def recover(self, max_age: timedelta | None = None, *, kind: str | None = None, silence: timedelta | None = None) -> Sequence[Run]:
+        """End the runs of lost workers, each by what was committed. The ended runs are returned.
+
+        With `silence` also those that gave no sign for so long, with `max_age` also those that live but began so long ago.
+        """
         with self._store.write() as tx:
-            return recovery.recover(tx, self._worker, max_age)
+            return recovery.recover(tx, self._worker, max_age, kind=kind, silence=silence)

@@ -136,6 +136,12 @@ class NewRun:
     retry_of: str | None = None
     parent_run_id: str | None = None
     exclusive: bool = False
+    schema_name: str | None = None
+    sync_mode: str | None = None
+    source_info: dict[str, Any] | None = None
+    destination_info: dict[str, Any] | None = None
+    instance_id: str | None = None
+    node_id: str | None = None
 
 
 @dataclass(frozen=True)

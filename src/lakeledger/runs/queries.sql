@@ -1,10 +1,12 @@
 -- name: add_run
 insert into pipeline_runs (
     pipeline_logging_id, tenant_id, pipeline_id, status, trigger_type, trigger_by, start_time, config_version, parameters, run_kind,
-    config_hash, parent_run_id, retry_of, idempotency_key, exclusive, lease_token
+    config_hash, parent_run_id, retry_of, idempotency_key, exclusive, lease_token,
+    schema_name, sync_mode, source_info, destination_info, instance_id, node_id
 ) values (
     :run_id, :tenant_id, :pipeline_id, 'PENDING', :trigger_type, :trigger_by, :now, :config_version, :parameters, :run_kind,
-    :config_hash, :parent_run_id, :retry_of, :idempotency_key, :exclusive, 0
+    :config_hash, :parent_run_id, :retry_of, :idempotency_key, :exclusive, 0,
+    :schema_name, :sync_mode, :source_info, :destination_info, :instance_id, :node_id
 )
 returning *
 
@@ -12,7 +14,7 @@ returning *
 -- The token grows with every run of a pipeline: whoever holds an older one is fenced off.
 update pipeline_runs
    set status = 'RUNNING', start_time = :now, heartbeat_at = :now, lease_expires_at = :lease_expires_at,
-       worker_instance = :worker_instance, instance_id = :instance_id, node_id = :node_id,
+       worker_instance = :worker_instance, instance_id = coalesce(instance_id, :instance_id), node_id = coalesce(node_id, :node_id),
        lease_token = 1 + (select coalesce(max(other.lease_token), 0) from pipeline_runs other
                            where other.tenant_id = :tenant_id and other.pipeline_id = pipeline_runs.pipeline_id)
  where tenant_id = :tenant_id and pipeline_logging_id = :run_id and status = 'PENDING'

@@ -10,9 +10,13 @@ from lakeledger.runs.model import Outcome, Run, Status, Step, completed, failed,
 from lakeledger.runs.worker import Worker, is_gone
 
 
-def recover(tx: Transaction, worker: Worker, max_age: timedelta | None = None) -> list[Run]:
-    """End every run whose worker is lost, and every one older than max_age. The ended runs are returned."""
-    return [settle(tx, run, worker.name) for run in store.open_runs(tx) if is_lost(tx, run, worker) or _is_older(tx, run, max_age)]
+def recover(
+    tx: Transaction, worker: Worker, max_age: timedelta | None = None, *, kind: str | None = None, silence: timedelta | None = None
+) -> list[Run]:
+    """End every run whose worker is lost or was silent for so long, and every one older than max_age. The ended runs are returned."""
+    found = [run for run in store.open_runs(tx) if kind in (None, run.run_kind)]
+    ended = [run for run in found if is_lost(tx, run, worker) or _is_silent(tx, run, silence) or _is_older(tx, run, max_age)]
+    return [settle(tx, run, worker.name) for run in ended]
 
 
 def is_lost(tx: Transaction, run: Run, worker: Worker) -> bool:
@@ -47,6 +51,10 @@ def _step_verdict(step: Step) -> Outcome:
     if _did_its_work(step):
         return completed("the worker was lost after its commit")
     return failed("the worker was lost before it committed") if step.status == Status.RUNNING else skipped("the worker was lost")
+
+
+def _is_silent(tx: Transaction, run: Run, silence: timedelta | None) -> bool:
+    return silence is not None and (run.heartbeat_at or run.start_time) <= tx.now - silence
 
 
 def _is_older(tx: Transaction, run: Run, max_age: timedelta | None) -> bool:

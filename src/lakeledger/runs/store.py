@@ -45,7 +45,13 @@ def add(tx: Transaction, new: NewRun, actor: str) -> Run:
         raise Invalid(f"run kind {new.run_kind!r} is not one of {', '.join(KINDS)}")
     earlier = _earlier_attempt(tx, new)
     run_id = clock.new_id()
-    given = {"trigger_by": new.trigger_by or actor, "retry_of": new.retry_of or earlier, "parameters": scrub_value(new.parameters)}
+    given = {
+        "trigger_by": new.trigger_by or actor,
+        "retry_of": new.retry_of or earlier,
+        "parameters": scrub_value(new.parameters),
+        "source_info": scrub_value(new.source_info),
+        "destination_info": scrub_value(new.destination_info),
+    }
     row = tx.one(sql.add_run, **{**vars(new), **given}, run_id=run_id)
     _note(tx, "run", run_id, None, Status.PENDING, None, actor)
     return Run(**_found(row, f"run {run_id}"))

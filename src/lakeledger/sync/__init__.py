@@ -1,12 +1,7 @@
-"""Where capture stands: positions of sources, moved in the same commit as the data they describe."""
+"""Where capture stands: positions, schema versions, sync runs, errors and dead letters."""
 
 from __future__ import annotations
 
-from collections.abc import Sequence
-
-from lakeledger.db import Store
-from lakeledger.db.cache import Cache
-from lakeledger.sync import positions, rewind
 from lakeledger.sync.kinds import (
     BinlogPosition,
     DeltaPosition,
@@ -24,13 +19,16 @@ from lakeledger.sync.kinds import (
     parse_position,
 )
 from lakeledger.sync.model import Advance, Marker, MarkerChange, MarkerType, Source, SourceFile, parse_source
-from lakeledger.sync.rewind import Rewind, Target
+from lakeledger.sync.positions import Positions, Rewind, Target
+from lakeledger.sync.schemas import EvolutionType, Policy, SchemaDefinition, SchemaDiff, Schemas, SchemaVersion, Verdict
+from lakeledger.sync.sync_runs import NewSync, SyncMode, SyncRun, SyncRuns, SyncRunStatistics, SyncStatus
 
 __all__ = [
     "Advance",
     "BinlogPosition",
     "DeltaPosition",
     "DocumentPosition",
+    "EvolutionType",
     "FilesPosition",
     "GtidPosition",
     "IcebergPosition",
@@ -38,86 +36,29 @@ __all__ = [
     "Marker",
     "MarkerChange",
     "MarkerType",
+    "NewSync",
     "NumberPosition",
     "OffsetsPosition",
+    "Policy",
     "Position",
     "Positions",
     "ResumeTokenPosition",
     "Rewind",
+    "SchemaDefinition",
+    "SchemaDiff",
+    "SchemaVersion",
+    "Schemas",
     "Source",
     "SourceFile",
+    "SyncMode",
+    "SyncRun",
+    "SyncRunStatistics",
+    "SyncRuns",
+    "SyncStatus",
     "Target",
     "TimestampPosition",
+    "Verdict",
     "infer_position",
     "parse_position",
     "parse_source",
 ]
-
-
-class Positions:
-    """The positions of one tenant's sources. A source is named `shop`, `shop.orders`, or given as a `Source` with its marker type."""
-
-    def __init__(self, store: Store, actor: str) -> None:
-        self._store = store
-        self._actor = actor
-        self._cache = Cache(store.database)
-
-    def get(self, source: str | Source) -> Marker:
-        """Where a source stands. Raises NotFound."""
-        if marker := self.find(source):
-            return marker
-        with self._store.read() as tx:
-            return positions.get(tx, _source(source))
-
-    def find(self, source: str | Source) -> Marker | None:
-        """Where a source stands, or None if it was never read. Remembered for as long as nobody commits anything."""
-        wanted = _source(source)
-        return self._cache.get((wanted.key, wanted.marker_type), lambda: self._read(wanted))
-
-    def history(self, source: str | Source, limit: int | None = None) -> Sequence[MarkerChange]:
-        """Every value a source's position had, or the last ones, oldest first. Raises NotFound."""
-        with self._store.read() as tx:
-            return positions.history(tx, _source(source), limit)
-
-    def files(self, source: str | Source) -> Sequence[SourceFile]:
-        """The files of a source that have been read. Raises NotFound."""
-        with self._store.read() as tx:
-            return positions.files(tx, positions.get(tx, _source(source)))
-
-    def advance(
-        self,
-        source: str | Source,
-        to: Position,
-        expected_version: int | None = None,
-        *,
-        force: bool = False,
-        reason: str | None = None,
-        run_id: str | None = None,
-    ) -> Marker:
-        """Move a position by itself, without data. Raises Conflict."""
-        move = Advance(_source(source), to, expected_version, force, reason)
-        with self._store.write() as tx:
-            return positions.advance(tx, move, self._actor, run_id)
-
-    def preview_rewind(self, source: str | Source, target: Target) -> Rewind:
-        """What going back to that version, time or place would read again. Raises NotFound or Invalid."""
-        with self._store.read() as tx:
-            return rewind.preview(tx, _source(source), target)
-
-    def rewind(self, plan: Rewind, reason: str | None = None) -> Marker:
-        """Go back as previewed; who did it and why is kept. Raises Conflict if the source moved since."""
-        with self._store.write() as tx:
-            return rewind.apply(tx, plan, self._actor, reason)
-
-    def list(self) -> Sequence[Marker]:
-        """Every source's position."""
-        with self._store.read() as tx:
-            return positions.list_all(tx)
-
-    def _read(self, source: Source) -> Marker | None:
-        with self._store.read() as tx:
-            return positions.find(tx, source)
-
-
-def _source(source: str | Source) -> Source:
-    return parse_source(source) if isinstance(source, str) else source

@@ -54,6 +54,7 @@ create index error_log_by_time on error_log (tenant_id, occurred_at desc, id des
 create index error_log_by_status on error_log (tenant_id, status, error_type, occurred_at desc);
 create index error_log_by_cause on error_log (tenant_id, fingerprint, occurred_at desc);
 create index error_log_due on error_log (tenant_id, retry_after) where status = 'open' and retry_after is not null;
+create index error_log_settled on error_log (tenant_id, resolved_at) where status <> 'open';
 create index error_log_of_run on error_log (tenant_id, sync_run_id) where sync_run_id is not null;
 
 create table dead_letter_queue (
@@ -90,8 +91,11 @@ create table dead_letter_queue (
 create unique index dead_letter_queue_once on dead_letter_queue (tenant_id, dedupe_key) where status in ('pending', 'processing');
 create index dead_letter_queue_by_status on dead_letter_queue (tenant_id, status, created_at, id);
 create index dead_letter_queue_by_cause on dead_letter_queue (tenant_id, fingerprint, status);
+create index dead_letter_queue_settled on dead_letter_queue (tenant_id, resolved_at) where status in ('resolved', 'discarded');
 create index dead_letter_queue_of_error on dead_letter_queue (tenant_id, error_log_id) where error_log_id is not null;
 create index dead_letter_queue_of_run on dead_letter_queue (tenant_id, sync_run_id) where sync_run_id is not null;
 
 create index pipeline_runs_of_sync on pipeline_runs (tenant_id, schema_name, start_time desc) where run_kind = 'sync';
 create index sync_marker_history_by_time on sync_marker_history (tenant_id, updated_at);
+create index pipeline_runs_ended on pipeline_runs (tenant_id, end_time, pipeline_logging_id)
+    where status in ('COMPLETED', 'FAILED', 'CANCELLED', 'SKIPPED');

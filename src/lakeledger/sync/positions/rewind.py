@@ -7,10 +7,10 @@ from datetime import datetime
 
 from lakeledger.db import Transaction
 from lakeledger.errors import Conflict, Invalid, NotFound
-from lakeledger.sync import positions
 from lakeledger.sync.kinds import FilesPosition, Position
 from lakeledger.sync.model import Advance, Marker, MarkerChange, Source, SourceFile
-from lakeledger.sync.positions import sql
+from lakeledger.sync.positions import store
+from lakeledger.sync.positions.store import sql
 
 
 @dataclass(frozen=True)
@@ -46,8 +46,8 @@ class Rewind:
 
 def preview(tx: Transaction, source: Source, target: Target) -> Rewind:
     """What a rewind would do. Raises NotFound, or Invalid if that is not behind where the source stands."""
-    marker = positions.get(tx, source)
-    history = positions.history(tx, source)
+    marker = store.get(tx, source)
+    history = store.history(tx, source)
     to, undone = _by_place(marker, history, target.to) if target.to else _by_version(marker, history, target)
     files: list[SourceFile] = []
     if isinstance(to, FilesPosition):
@@ -62,7 +62,7 @@ def apply(tx: Transaction, plan: Rewind, by: str, reason: str | None) -> Marker:
         tx.many(sql.forget_file, ({"marker_id": plan.current.id, "file_path": file.path} for file in plan.files))
     why = f"rewound from version {plan.current.version}" + (f": {reason}" if reason else "")
     try:
-        return positions.advance(tx, Advance(plan.source, plan.to, plan.current.version, force=True, reason=why), by)
+        return store.advance(tx, Advance(plan.source, plan.to, plan.current.version, force=True, reason=why), by)
     except Conflict as error:
         raise Conflict(f"{error}; look at a new preview first", retryable=True) from error
 
@@ -97,7 +97,7 @@ def _files_again(
 ) -> tuple[FilesPosition, list[SourceFile]]:
     """The files that were read since, and where the source stands without them: a file that changed later is forgotten altogether."""
     back = next(change for change in reversed(history) if change.version < undone[0].version)
-    again = {file.path for file in positions.files(tx, marker, after=back.updated_at)}
-    read = positions.files(tx, marker)
+    again = {file.path for file in store.files(tx, marker, after=back.updated_at)}
+    read = store.files(tx, marker)
     kept = FilesPosition.of(file.identity for file in read if file.path not in again)
     return kept, [file for file in read if file.path in again]

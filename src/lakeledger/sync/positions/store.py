@@ -12,7 +12,7 @@ from lakeledger.errors import Conflict, NotFound
 from lakeledger.redaction import scrub
 from lakeledger.sync.model import Advance, Marker, MarkerChange, Source, SourceFile
 
-sql = load("lakeledger.sync")
+sql = load("lakeledger.sync.positions")
 
 
 def find(tx: Transaction, source: Source) -> Marker | None:

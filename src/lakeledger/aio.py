@@ -1,0 +1,48 @@
+"""The same for `async` programs: `lakeledger.aio.MetadataManager` has the methods of `lakeledger.sync.MetadataManager`, awaitable.
+
+Each call runs in a thread, so the event loop is never held up by the database.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import functools
+from collections.abc import Awaitable, Callable
+from types import TracebackType
+from typing import TYPE_CHECKING, Any, Self
+
+from lakeledger import sync
+from lakeledger.sync import *  # noqa: F403 - whoever changes one import finds the same names here
+
+__all__ = list(sync.__all__)  # noqa: PLE0605 - the same names, whatever they are
+
+
+class MetadataManager:
+    """`lakeledger.sync.MetadataManager` with every method awaitable."""
+
+    def __init__(self, *args: Any, **kwargs: Any) -> None:
+        self._manager = sync.MetadataManager(*args, **kwargs)
+
+    async def __aenter__(self) -> Self:
+        await asyncio.to_thread(self._manager.initialize)
+        return self
+
+    async def __aexit__(self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None) -> None:
+        await asyncio.to_thread(self._manager.close)
+
+    if TYPE_CHECKING:
+
+        def __getattr__(self, name: str) -> Callable[..., Awaitable[Any]]: ...
+
+
+def _awaitable(name: str, method: Callable[..., Any]) -> Callable[..., Awaitable[Any]]:
+    @functools.wraps(method)
+    async def call(self: MetadataManager, *args: Any, **kwargs: Any) -> Any:
+        return await asyncio.to_thread(getattr(self._manager, name), *args, **kwargs)
+
+    return call
+
+
+for _name, _method in vars(sync.MetadataManager).items():
+    if callable(_method) and not _name.startswith("_"):
+        setattr(MetadataManager, _name, _awaitable(_name, _method))

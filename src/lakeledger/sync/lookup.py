@@ -1,0 +1,77 @@
+"""How rows of capture are found: by id or the beginning of one, by the table they belong to, a page at a time."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+from datetime import datetime
+from enum import StrEnum
+from typing import TypeVar
+
+from lakeledger import codec
+from lakeledger.db import Row, Transaction
+from lakeledger.db.queries import Query
+from lakeledger.errors import Invalid, NotFound
+from lakeledger.runs.store import FIRST_ID, LAST_ID, MAX_PAGE
+from lakeledger.sync.model import Source
+
+E = TypeVar("E", bound=StrEnum)
+
+
+def by_id(tx: Transaction, exact: Query, begins: Query, row_id: str, what: str) -> Row:
+    """The row with that id, or the only one whose id begins so. Raises NotFound, or Invalid if several do."""
+    if row := tx.one(exact, id=row_id):
+        return row
+    # Ids of the same shape have the same order in every collation; text that is merely longer has not.
+    first, last = row_id + FIRST_ID[len(row_id) :], row_id + LAST_ID[len(row_id) :]
+    rows = tx.all(begins, prefix=row_id, first=first, last=last) if len(row_id) >= 4 else []
+    if len(rows) > 1:
+        raise Invalid(f"several {what}s begin with {row_id!r}: give more of the id")
+    if not rows:
+        raise NotFound(f"no {what} {row_id!r}: list them to see their ids")
+    return rows[0]
+
+
+def check_limit(limit: int) -> int:
+    """The limit, if it is one. Raises Invalid."""
+    if not 1 <= limit <= MAX_PAGE:
+        raise Invalid(f"limit must be between 1 and {MAX_PAGE}, not {limit}")
+    return limit
+
+
+def table_key(schema: str, table: str | None) -> str:
+    """What rows of a table are matched by. Raises Invalid without a schema."""
+    if not schema.strip():
+        raise Invalid("the name of a schema is needed")
+    return Source(schema, table).key
+
+
+def tables_like(schema: str | None, table: str | None) -> str:
+    """The pattern of the keys of that schema, that table or both; `!` escapes."""
+    return "/".join("%" if name is None else _escaped(name) for name in (schema, table)) if schema or table else "%"
+
+
+def table_name(schema: str, table: str | None) -> str:
+    """A table as people write it."""
+    return Source(schema, table).name
+
+
+def time(value: datetime | str) -> datetime:
+    """A time that was computed: SQLite gives those as text."""
+    return codec.to_time(value) if isinstance(value, str) else value
+
+
+def word(kind: type[E], value: str) -> E:
+    """The member of a vocabulary, however its letters are cased. Raises Invalid that lists the words."""
+    try:
+        return kind(value.strip().lower())
+    except (AttributeError, ValueError):
+        raise Invalid(f"{value!r} is not one of {_listed(kind)}") from None
+
+
+def _escaped(name: str) -> str:
+    folded = Source(name).key.removesuffix("/")
+    return folded.replace("!", "!!").replace("%", "!%").replace("_", "!_")
+
+
+def _listed(kind: Iterable[StrEnum]) -> str:
+    return ", ".join(member.value for member in kind)

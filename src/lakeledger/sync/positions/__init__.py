@@ -1,0 +1,91 @@
+"""How far each source was read: typed places, moved in the same commit as the data they describe."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+from lakeledger.db import Store, Transaction
+from lakeledger.db.cache import Cache
+from lakeledger.errors import Fenced
+from lakeledger.runs import store as run_store
+from lakeledger.sync.kinds import Position
+from lakeledger.sync.model import Advance, Marker, MarkerChange, Source, SourceFile, parse_source
+from lakeledger.sync.positions import rewind, store
+from lakeledger.sync.positions.rewind import Rewind, Target
+
+
+class Positions:
+    """The positions of one tenant's sources. A source is named `shop`, `shop.orders`, or given as a `Source` with its marker type."""
+
+    def __init__(self, ledger_store: Store, actor: str) -> None:
+        self._store = ledger_store
+        self._actor = actor
+        self._cache = Cache(ledger_store.database)
+
+    def get(self, source: str | Source) -> Marker:
+        """Where a source stands. Raises NotFound."""
+        if marker := self.find(source):
+            return marker
+        with self._store.read() as tx:
+            return store.get(tx, _source(source))
+
+    def find(self, source: str | Source) -> Marker | None:
+        """Where a source stands, or None if it was never read. Remembered for as long as nobody commits anything."""
+        wanted = _source(source)
+        return self._cache.get((wanted.key, wanted.marker_type), lambda: self._read(wanted))
+
+    def history(self, source: str | Source, limit: int | None = None) -> Sequence[MarkerChange]:
+        """Every value a source's position had, or the last ones, oldest first. Raises NotFound."""
+        with self._store.read() as tx:
+            return store.history(tx, _source(source), limit)
+
+    def files(self, source: str | Source) -> Sequence[SourceFile]:
+        """The files of a source that have been read. Raises NotFound."""
+        with self._store.read() as tx:
+            return store.files(tx, store.get(tx, _source(source)))
+
+    def advance(
+        self,
+        source: str | Source,
+        to: Position,
+        expected_version: int | None = None,
+        *,
+        force: bool = False,
+        reason: str | None = None,
+        run_id: str | None = None,
+    ) -> Marker:
+        """Move a position by itself, without data, in the name of an open run or of nobody. Raises Conflict, or Fenced if the run ended."""
+        move = Advance(_source(source), to, expected_version, force, reason)
+        with self._store.write() as tx:
+            if run_id is not None:
+                _check_open(tx, run_id, move)
+            return store.advance(tx, move, self._actor, run_id)
+
+    def preview_rewind(self, source: str | Source, target: Target) -> Rewind:
+        """What going back to that version, time or place would read again. Raises NotFound or Invalid."""
+        with self._store.read() as tx:
+            return rewind.preview(tx, _source(source), target)
+
+    def rewind(self, plan: Rewind, reason: str | None = None) -> Marker:
+        """Go back as previewed; who did it and why is kept. Raises Conflict if the source moved since."""
+        with self._store.write() as tx:
+            return rewind.apply(tx, plan, self._actor, reason)
+
+    def list(self) -> Sequence[Marker]:
+        """Every source's position."""
+        with self._store.read() as tx:
+            return store.list_all(tx)
+
+    def _read(self, source: Source) -> Marker | None:
+        with self._store.read() as tx:
+            return store.find(tx, source)
+
+
+def _source(source: str | Source) -> Source:
+    return parse_source(source) if isinstance(source, str) else source
+
+
+def _check_open(tx: Transaction, run_id: str, move: Advance) -> None:
+    run = run_store.get(tx, run_id)
+    if not run.is_open:
+        raise Fenced(f"run {run.id} has already ended: {run.status}; the position of {move.source.name} was not moved")

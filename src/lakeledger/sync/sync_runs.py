@@ -1,0 +1,212 @@
+"""Sync runs: runs of the run log that carry changes from one place to another, in the words of those who operate capture."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, fields
+from datetime import datetime, timedelta
+from enum import StrEnum
+from typing import Any, TypeVar
+
+from lakeledger.db import Store
+from lakeledger.errors import Invalid
+from lakeledger.redaction import scrub_value
+from lakeledger.runs import Counters, Fence, Heartbeats, NewRun, Outcome, Run, Status, Worker, failed, recovery
+from lakeledger.runs import store as run_store
+
+E = TypeVar("E", bound=StrEnum)
+
+KIND = "sync"
+REASON_LIMIT = 200
+
+
+class SyncMode(StrEnum):
+    """How a source is synchronised."""
+
+    STREAM = "stream"
+    BATCH = "batch"
+    INITIAL = "initial"
+
+
+class SyncStatus(StrEnum):
+    """The states of a sync run. The run log keeps them in upper case."""
+
+    PENDING = "pending"
+    RUNNING = "running"
+    COMPLETED = "completed"
+    FAILED = "failed"
+    CANCELLED = "cancelled"
+
+
+@dataclass(frozen=True)
+class SyncRunStatistics:
+    """What a sync run moved."""
+
+    records_processed: int = 0
+    records_inserted: int = 0
+    records_updated: int = 0
+    records_deleted: int = 0
+    records_failed: int = 0
+    bytes_processed: int = 0
+
+    def __post_init__(self) -> None:
+        for name, value in vars(self).items():
+            if isinstance(value, bool) or not isinstance(value, int) or value < 0:
+                raise Invalid(f"{name} must be a count, not {value!r}")
+
+    def counters(self) -> Counters:
+        """The same as the run log counts."""
+        return Counters(
+            self.records_processed,
+            self.records_inserted,
+            self.records_updated,
+            self.records_deleted,
+            self.records_failed,
+            self.bytes_processed,
+        )
+
+
+@dataclass(frozen=True)
+class SyncRun:
+    """One synchronisation: a row of `pipeline_runs` of the kind `sync`, as the view `sync_runs` shows it."""
+
+    id: str
+    tenant_id: str
+    schema_name: str
+    sync_mode: SyncMode
+    status: SyncStatus
+    started_at: datetime
+    completed_at: datetime | None
+    duration_ms: int | None
+    records_processed: int
+    records_inserted: int
+    records_updated: int
+    records_deleted: int
+    records_failed: int
+    bytes_processed: int
+    config_hash: str | None
+    source_info: dict[str, Any] | None
+    destination_info: dict[str, Any] | None
+    instance_id: str | None
+    node_id: str | None
+    error_message: str | None
+    error_details: dict[str, Any] | None
+    heartbeat_at: datetime | None
+
+    @property
+    def statistics(self) -> SyncRunStatistics:
+        return SyncRunStatistics(**{each.name: getattr(self, each.name) for each in fields(SyncRunStatistics)})
+
+
+@dataclass(frozen=True)
+class NewSync:
+    """What is known of a sync run before it starts."""
+
+    schema_name: str
+    sync_mode: str
+    config_hash: str | None = None
+    source_info: Mapping[str, Any] | None = None
+    destination_info: Mapping[str, Any] | None = None
+    instance_id: str | None = None
+    node_id: str | None = None
+
+
+class SyncRuns:
+    """The sync runs of one tenant. Those that this process starts are kept alive until they end or the handle is closed."""
+
+    def __init__(self, store: Store, worker: Worker, lease_seconds: float) -> None:
+        self._store = store
+        self._worker = worker
+        self._lease_seconds = lease_seconds
+        self._heartbeats = Heartbeats(store, lease_seconds)
+
+    def start(self, new: NewSync) -> SyncRun:
+        """Begin a run under a lease. What is said of source and destination is stored without credentials. Raises Invalid."""
+        if not new.schema_name.strip():
+            raise Invalid("a sync run needs the name of the schema that it synchronises")
+        wanted = NewRun(
+            pipeline_id=f"sync:{new.schema_name}",
+            trigger_type="api",
+            run_kind=KIND,
+            config_hash=new.config_hash,
+            schema_name=new.schema_name,
+            sync_mode=word(SyncMode, new.sync_mode).value,
+            source_info=dict(new.source_info) if new.source_info is not None else None,
+            destination_info=dict(new.destination_info) if new.destination_info is not None else None,
+            instance_id=new.instance_id,
+            node_id=new.node_id,
+        )
+        with self._store.write() as tx:
+            run = run_store.begin(tx, run_store.add(tx, wanted, self._worker.name).id, self._worker, self._lease_seconds)
+        self._heartbeats.add(Fence(run.id, run.lease_token))
+        return as_sync_run(run)
+
+    def complete(
+        self,
+        run_id: str,
+        status: str,
+        statistics: SyncRunStatistics | None = None,
+        error_message: str | None = None,
+        error_details: Mapping[str, Any] | None = None,
+    ) -> SyncRun:
+        """End a run. Raises NotFound, Conflict if it has already ended, or Invalid if that is no way to end."""
+        outcome = _outcome(word(SyncStatus, status), error_message, error_details)
+        with self._store.write() as tx:
+            run = run_store.get(tx, run_id)
+            if run.is_open and statistics:
+                run_store.count(tx, run.id, statistics.counters())
+            ended = run_store.finish(tx, run.id, outcome, self._worker.name)
+        self._heartbeats.drop(ended.id)
+        return as_sync_run(ended)
+
+    def heartbeat(self, run_id: str) -> bool:
+        """Say that a run that another process began is still at work. False: its lease is lost."""
+        with self._store.write() as tx:
+            run = run_store.get(tx, run_id)
+            return run_store.renew(tx, Fence(run.id, run.lease_token), self._lease_seconds)
+
+    def get(self, run_id: str) -> SyncRun:
+        """The run with that id. Raises NotFound."""
+        with self._store.read() as tx:
+            return as_sync_run(run_store.get(tx, run_id))
+
+    def recover(self, silence: timedelta | None = None) -> Sequence[SyncRun]:
+        """End the runs whose worker is lost, or gave no sign for so long. A living one is never ended for its age."""
+        with self._store.write() as tx:
+            return [as_sync_run(run) for run in recovery.recover(tx, self._worker, kind=KIND, silence=silence)]
+
+    def close(self) -> None:
+        """Stop keeping runs alive."""
+        self._heartbeats.close()
+
+
+def as_sync_run(run: Run) -> SyncRun:
+    """A run of the log, in the words of capture. Raises Invalid if it is a run of another kind."""
+    if run.run_kind != KIND:
+        raise Invalid(f"run {run.id} is a {run.run_kind} run, not a sync run: `lakeledger runs show` shows it")
+    same = {each.name: getattr(run, each.name) for each in fields(SyncRun) if hasattr(run, each.name)}
+    return SyncRun(
+        **{
+            **same,
+            "sync_mode": SyncMode(run.sync_mode or ""),
+            "status": SyncStatus(run.status.lower()),
+            "started_at": run.start_time,
+            "completed_at": run.end_time,
+        }
+    )
+
+
+def word(vocabulary: type[E], given: str) -> E:
+    """The word of a vocabulary, however it is capitalised. Raises Invalid that lists them."""
+    try:
+        return vocabulary(str(given).lower())
+    except ValueError:
+        raise Invalid(f"{given!r} is not one of {', '.join(vocabulary)}") from None
+
+
+def _outcome(status: SyncStatus, message: str | None, details: Mapping[str, Any] | None) -> Outcome:
+    if status in (SyncStatus.PENDING, SyncStatus.RUNNING):
+        raise Invalid(f"a sync run cannot end as {status}: use completed, failed or cancelled")
+    said = failed(message).error_message if message else None
+    kept = None if details is None else scrub_value(dict(details))
+    return Outcome(Status(status.upper()), said, kept, said and said[:REASON_LIMIT])
