@@ -14,7 +14,7 @@ from typing import TYPE_CHECKING, Any, Self
 from lakeledger import sync
 from lakeledger.sync import *  # noqa: F403 - whoever changes one import finds the same names here
 
-__all__ = list(sync.__all__)  # noqa: PLE0605 - the same names, whatever they are
+__all__ = list(sync.__all__)
 
 
 class MetadataManager:

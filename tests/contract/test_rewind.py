@@ -1,0 +1,121 @@
+"""Setting a source back: a preview says what would be read again, and the rewind does exactly that."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+from datetime import UTC, datetime
+
+import pytest
+
+from contract.making import AT, change, new_file, put
+from lakeledger import Advance, Conflict, FilesPosition, Invalid, Ledger, NotFound, NumberPosition, TimestampPosition
+from lakeledger.runs import Counters
+from lakeledger.sync import DocumentPosition, LsnPosition, SourceFile, Target, parse_source
+from lakeledger.sync.positions import store
+
+
+def load(ledger: Ledger, to: int, rows: int = 10) -> str:
+    """A load that brings the source to that number; the id of its run."""
+    with ledger.run("load") as run:
+        move = Advance(parse_source("shop.orders"), NumberPosition(to))
+        put(ledger, change(run, new_file(f"{to}"), position=move, counters=Counters(processed=rows)))
+        return run.id
+
+
+def read_files(ledger: Ledger, files: Iterable[SourceFile]) -> None:
+    """Note that these files were read as well."""
+    source = parse_source("shop.files")
+    with ledger.run("load") as run, ledger.store.write() as tx:
+        marker = store.find(tx, source)
+        known = {file.path: file for file in (store.files(tx, marker) if marker else [])} | {file.path: file for file in files}
+        marker = store.advance(tx, Advance(source, FilesPosition.of(file.identity for file in known.values())), "ann", run.id)
+        store.register_files(tx, marker, files, run.id)
+
+
+def test_a_preview_names_the_moves_the_runs_and_the_records_that_would_come_again(ledger: Ledger) -> None:
+    load(ledger, 10, rows=5)
+    for number, rows in ((20, 7), (30, 11)):
+        load(ledger, number, rows)
+    plan = ledger.positions.preview_rewind("shop.orders", Target(version=1))
+    assert [move.position for move in plan.undone] == [NumberPosition(20), NumberPosition(30)]
+    assert (plan.to, plan.runs, plan.records, plan.distance) == (NumberPosition(10), 2, 18, "20 numbers")
+    assert ledger.positions.get("shop.orders").position == NumberPosition(30)
+
+
+def test_a_rewind_goes_where_the_preview_said_and_is_audited(ledger: Ledger) -> None:
+    for number in (10, 20, 30):
+        load(ledger, number)
+    plan = ledger.positions.preview_rewind("shop.orders", Target(to=NumberPosition(15)))
+    marker = ledger.positions.rewind(plan, "the source was repaired")
+    assert (marker.position, marker.version) == (NumberPosition(15), 4)
+    last = ledger.positions.history("shop.orders")[-1]
+    assert (last.forced, last.updated_by, last.reason) == (True, ledger.worker.name, "rewound from version 3: the source was repaired")
+
+
+def test_a_rewind_to_a_time_finds_where_the_source_stood(ledger: Ledger) -> None:
+    load(ledger, 10)
+    then = ledger.positions.get("shop.orders").last_updated
+    load(ledger, 20)
+    assert ledger.positions.preview_rewind("shop.orders", Target(at=then)).to == NumberPosition(10)
+    with pytest.raises(NotFound, match="has no position of 2020-01-01"):
+        ledger.positions.preview_rewind("shop.orders", Target(at=datetime(2020, 1, 1, tzinfo=UTC)))
+
+
+def test_a_source_that_moved_since_the_preview_is_not_rewound(ledger: Ledger) -> None:
+    load(ledger, 10)
+    load(ledger, 20)
+    plan = ledger.positions.preview_rewind("shop.orders", Target(version=1))
+    load(ledger, 30)
+    with pytest.raises(Conflict, match="look at a new preview first"):
+        ledger.positions.rewind(plan)
+    assert ledger.positions.get("shop.orders").position == NumberPosition(30)
+
+
+@pytest.mark.parametrize(
+    ("target", "expected"),
+    [
+        (Target(version=9), "has no version 9 of its position: it has 1 to 2"),
+        (Target(version=2), "already stands there"),
+        (Target(to=NumberPosition(20)), "is not behind"),
+        (Target(to=NumberPosition(99)), "is not behind"),
+        (Target(to=TimestampPosition(AT)), "is not behind"),
+        (Target(to=FilesPosition(0, "")), "rewound to a version or a time"),
+    ],
+)
+def test_there_is_no_rewind_to_what_is_not_behind(ledger: Ledger, target: Target, expected: str) -> None:
+    load(ledger, 10)
+    load(ledger, 20)
+    with pytest.raises((Invalid, NotFound), match=expected):
+        ledger.positions.preview_rewind("shop.orders", target)
+
+
+def test_a_target_is_one_of_version_time_and_place() -> None:
+    for words in ({}, {"version": 1, "at": AT}):
+        with pytest.raises(Invalid, match="one of them"):
+            Target(**words)  # type: ignore[arg-type]
+
+
+def test_files_read_since_are_forgotten_and_read_again(ledger: Ledger) -> None:
+    first, second, third = (SourceFile(f"{name}.csv", 1, AT, name) for name in "abc")
+    read_files(ledger, [first])
+    read_files(ledger, [second])
+    read_files(ledger, [third, SourceFile("a.csv", 2, AT, "a2")])
+    plan = ledger.positions.preview_rewind("shop.files", Target(version=2))
+    assert [file.path for file in plan.files] == ["a.csv", "c.csv"]
+    marker = ledger.positions.rewind(plan)
+    assert list(ledger.positions.files("shop.files")) == [second]
+    assert marker.position == FilesPosition.of([second.identity])
+
+
+def test_places_without_an_order_are_rewound_by_version_only(ledger: Ledger) -> None:
+    for word in "ab":
+        ledger.positions.advance("shop", DocumentPosition({"cursor": word}))
+    assert ledger.positions.preview_rewind("shop", Target(version=1)).to == DocumentPosition({"cursor": "a"})
+    with pytest.raises(Invalid, match="is not behind"):
+        ledger.positions.preview_rewind("shop", Target(to=DocumentPosition({"cursor": "a"})))
+
+
+def test_the_distance_of_a_log_position_is_told_in_bytes(ledger: Ledger) -> None:
+    for lsn in ("0/10", "1/0"):
+        ledger.positions.advance("shop", LsnPosition(lsn))
+    assert ledger.positions.preview_rewind("shop", Target(version=1)).distance == "4,294,967,280 bytes of WAL"
