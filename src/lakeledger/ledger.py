@@ -19,7 +19,7 @@ from lakeledger.pipelines import Plane
 from lakeledger.pipelines.write import Write, write
 from lakeledger.records import Records
 from lakeledger.runs import ActiveRun, ActiveStep, NewRun, Runs, this_worker, user_name
-from lakeledger.sync import Advance, Position, Positions, parse_source
+from lakeledger.sync import Advance, Capture, Position, parse_source
 from lakeledger.tables import Committed, Tables, parse_name
 from lakeledger.tables.checksums import Checksums
 
@@ -47,7 +47,11 @@ class Ledger:
         self.worker = this_worker()
         self.runs = Runs(self.store, self.worker)
         self.tables = Tables(self.store, self.worker, lambda: self.warehouse)
-        self.positions = Positions(self.store, self.worker.name)
+        self.sync = Capture(self.store, self.worker, settings.lease_seconds, settings.capture, settings.retention)
+        self.positions = self.sync.positions
+        self.schemas = self.sync.schemas
+        self.errors = self.sync.errors
+        self.dead_letters = self.sync.dead_letters
         self.records = Records(self.store)
         self.changes = Changes(self.store)
         self._checksums = Checksums(self.store)
@@ -64,6 +68,7 @@ class Ledger:
     def close(self) -> None:
         """Finish what runs in the background and close the store. Spark is left running: it may be shared."""
         self._checksums.close()
+        self.sync.close()
         self.database.close()
 
     def settle(self) -> None:

@@ -193,28 +193,28 @@ def completed(reason: str | None = None) -> Outcome:
 
 def skipped(reason: str) -> Outcome:
     """It was not needed, or what it waits for did not complete (steps only)."""
-    return Outcome(Status.SKIPPED, reason=_storable(reason))
+    return Outcome(Status.SKIPPED, reason=storable(reason))
 
 
 def cancelled(reason: str) -> Outcome:
     """Somebody stopped it."""
-    return Outcome(Status.CANCELLED, error_message=_storable(reason), reason=_storable(reason))
+    return Outcome(Status.CANCELLED, error_message=storable(reason), reason=storable(reason))
 
 
 def failed(error: BaseException | str) -> Outcome:
     """It failed; the message is scrubbed of secrets and cut to a readable length."""
     if isinstance(error, str):
-        return Outcome(Status.FAILED, _storable(error)[:MESSAGE_LIMIT], reason=_storable(error)[:200])
-    message = _storable(describe(error))[:MESSAGE_LIMIT]
-    trace = _storable(_trace(error))[-TRACE_LIMIT:]
+        return Outcome(Status.FAILED, storable(error)[:MESSAGE_LIMIT], reason=storable(error)[:200])
+    message = storable(describe(error))[:MESSAGE_LIMIT]
+    trace = storable(trace_of(error))[-TRACE_LIMIT:]
     return Outcome(Status.FAILED, message, {"type": type(error).__name__, "traceback": trace}, reason=message[:200])
 
 
-def _trace(error: BaseException) -> str:
+def trace_of(error: BaseException) -> str:
     """Where it came from, and what caused it: places only, because lines of source may hold secrets."""
     places = [f"{frame.filename}:{frame.lineno} in {frame.name}" for frame in traceback.extract_tb(error.__traceback__)]
     cause = error.__cause__ or (None if error.__suppress_context__ else error.__context__)
-    before = f"{_trace(cause)}\n\n" if cause else ""
+    before = f"{trace_of(cause)}\n\n" if cause else ""
     return before + "\n".join([*places, describe(error)])
 
 
@@ -224,7 +224,7 @@ def describe(error: BaseException) -> str:
     return f"{type(error).__name__}: {text}" if text else type(error).__name__
 
 
-def _storable(text: str) -> str:
+def storable(text: str) -> str:
     """The text without secrets and without what a database cannot keep: NUL and halves of characters."""
     return scrub(text).encode("utf-8", "backslashreplace").decode().replace("\0", "\\0")
 

@@ -2,6 +2,9 @@
 
 from __future__ import annotations
 
+from lakeledger.sync.capture import Capture
+from lakeledger.sync.dead_letters import DeadLetter, DeadLetters, LetterStatus, NewLetter, Replay
+from lakeledger.sync.errors import ErrorLog, Errors, ErrorStatus, ErrorType, NewError, OperationType
 from lakeledger.sync.kinds import (
     BinlogPosition,
     DeltaPosition,
@@ -18,6 +21,7 @@ from lakeledger.sync.kinds import (
     infer_position,
     parse_position,
 )
+from lakeledger.sync.manager import MetadataManager
 from lakeledger.sync.model import Advance, Marker, MarkerChange, MarkerType, Source, SourceFile, parse_source
 from lakeledger.sync.positions import Positions, Rewind, Target
 from lakeledger.sync.schemas import EvolutionType, Policy, SchemaDefinition, SchemaDiff, Schemas, SchemaVersion, Verdict
@@ -26,22 +30,35 @@ from lakeledger.sync.sync_runs import NewSync, SyncMode, SyncRun, SyncRuns, Sync
 __all__ = [
     "Advance",
     "BinlogPosition",
+    "Capture",
+    "DeadLetter",
+    "DeadLetters",
     "DeltaPosition",
     "DocumentPosition",
+    "ErrorLog",
+    "ErrorStatus",
+    "ErrorType",
+    "Errors",
     "EvolutionType",
     "FilesPosition",
     "GtidPosition",
     "IcebergPosition",
+    "LetterStatus",
     "LsnPosition",
     "Marker",
     "MarkerChange",
     "MarkerType",
+    "MetadataManager",
+    "NewError",
+    "NewLetter",
     "NewSync",
     "NumberPosition",
     "OffsetsPosition",
+    "OperationType",
     "Policy",
     "Position",
     "Positions",
+    "Replay",
     "ResumeTokenPosition",
     "Rewind",
     "SchemaDefinition",

@@ -63,7 +63,7 @@ def parse_position(kind: str, document: Document, order_key: str = "") -> Positi
         return DocumentPosition(document, order_key)
     try:
         return KINDS[kind](document)
-    except (KeyError, TypeError, ValueError, AttributeError) as error:
+    except (KeyError, TypeError, ValueError, AttributeError, OverflowError) as error:
         raise Invalid(f"not a {kind} position: {dict(document)!r} ({error!r})") from error
 
 
@@ -71,8 +71,9 @@ def infer_position(document: Document, order_by: str | None = None) -> Position:
     """The position that a document describes, its kind told by what stands in it. Raises Invalid."""
     if order_by is not None:
         return DocumentPosition.ordered_by(document, order_by)
+    given = {name for name, value in document.items() if value is not None}
     for kind, signs in _SIGNS.items():
-        if signs <= document.keys():
+        if signs <= given:
             return parse_position(kind, document)
     if len(document) == 1:
         only = next(iter(document))

@@ -118,13 +118,18 @@ class FilesPosition(Ordered):
     kind: ClassVar[str] = "files"
     count: int
     digest: str
+    extras: Document = field(default_factory=dict, hash=False)
+
+    def __post_init__(self) -> None:
+        if not 0 <= self.count < 2**64:
+            raise Invalid(f"{self.count} is no number of files")
 
     @property
     def order_key(self) -> str:
         return f"{self.count:020d}"
 
     def document(self) -> dict[str, Any]:
-        return {"files": self.count, "digest": self.digest}
+        return {"files": self.count, "digest": self.digest, **self.extras}
 
     def distance(self, earlier: Position) -> str | None:
         return f"{abs(self.count - earlier.count):,} files" if isinstance(earlier, FilesPosition) else None
@@ -137,4 +142,4 @@ class FilesPosition(Ordered):
 
     @classmethod
     def parse(cls, document: Document) -> Self:
-        return cls(whole(document["files"]), str(document["digest"]))
+        return cls(whole(document["files"]), str(document["digest"]), without(document, "files", "digest"))

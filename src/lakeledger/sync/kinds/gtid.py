@@ -57,17 +57,21 @@ def merge(intervals: Iterable[Interval]) -> tuple[Interval, ...]:
 
 def _add_member(found: dict[str, list[Interval]], server: str, parts: list[str], member: str) -> None:
     """Intervals follow the server, or since MySQL 8.3 a tag of it."""
-    name = server
+    name, tag = server, ""
     for part in parts:
-        if _TAG.fullmatch(part.strip()):
-            name = f"{server}:{part.strip().lower()}"
+        if not tag and _TAG.fullmatch(part.strip()):
+            tag = part.strip().lower()
+            name = f"{server}:{tag}"
             continue
+        tag = ""
         match = _INTERVAL.fullmatch(part.strip())
         first = int(match[1]) if match else 0
         last = int(match[2] or first) if match else 0
         if not 0 < first <= last:
             raise Invalid(f"{part!r} in the GTID set {member!r} is no interval: write 5 or 1-5")
         found.setdefault(name, []).append((first, last))
+    if tag:
+        raise Invalid(f"the tag {tag!r} in the GTID set {member!r} has no interval: write {tag}:1-5")
 
 
 def _size(intervals: Iterable[Interval]) -> int:

@@ -62,6 +62,8 @@ class BinlogPosition(Ordered):
 
     def __post_init__(self) -> None:
         self.log()
+        if any(not 0 <= part < 2**64 for part in self.place()):
+            raise Invalid(f"{self.document()!r} is no place in a binary log: positions, events and rows are numbers of 64 bits")
 
     def log(self) -> tuple[str, int]:
         """Which log it is a file of, and the file's number."""
@@ -70,10 +72,14 @@ class BinlogPosition(Ordered):
             raise Invalid(f"{self.file!r} at {self.pos} is no place in a binary log: write mysql-bin.000003 and a position")
         return base, int(number)
 
+    def place(self) -> tuple[int, ...]:
+        """The file's number, the position in it, and inside that the event and its row."""
+        inside = (whole(self.extras.get(name) or 0) for name in ("event", "row"))
+        return self.log()[1], self.pos, *inside
+
     @property
     def order_key(self) -> str:
-        inside = [whole(self.extras.get(name) or 0) for name in ("event", "row")]
-        return "".join(f"{part:020d}" for part in (self.log()[1], self.pos, *inside))
+        return "".join(f"{part:020d}" for part in self.place())
 
     def document(self) -> dict[str, Any]:
         return {"file": self.file, "pos": self.pos, **self.extras}
@@ -170,6 +176,9 @@ class ResumeTokenPosition(Ordered):
     token: Any = field(hash=False)
     order: int | str | None = None
     extras: Document = field(default_factory=dict, hash=False)
+
+    def __post_init__(self) -> None:
+        order_text(self.order)
 
     @property
     def order_key(self) -> str:

@@ -4,13 +4,17 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from datetime import datetime
-from decimal import Decimal, InvalidOperation
+from decimal import Context, Decimal, Inexact, InvalidOperation
 from typing import Any, ClassVar, Protocol
 
 from lakeledger import codec
 from lakeledger.errors import Invalid
 
 Document = Mapping[str, Any]
+
+_LIMIT = 10**39
+# Python's own context rounds to 28 digits, which would make neighbours equal.
+_EXACT = Context(prec=140, traps=[Inexact])
 
 
 class Position(Protocol):
@@ -57,25 +61,30 @@ def order_text(value: Any) -> str:
     match value:
         case None:
             return ""
-        case datetime():
+        case datetime() if value.tzinfo is not None:
             return f"t{codec.to_text(value)}"
+        case datetime():
+            raise Invalid(f"a position needs a time with a time zone, not {value.isoformat()}")
         case bool() | dict() | list():
             raise Invalid(f"{value!r} has no order: give a number, a time or a text")
     try:
         number = Decimal(str(value))
     except InvalidOperation:
         return _order_of_text(str(value))
-    if not number.is_finite() or abs(number) >= 10**39:
-        raise Invalid(f"{value!r} cannot be put in an order: give a number below 10^39, a time or a text")
-    # Shifted, so that negative numbers come first; the fraction follows the fixed width of the whole part.
-    whole, _, fraction = f"{number + 10**39:f}".partition(".")
+    try:
+        if not number.is_finite() or not -_LIMIT < number < _LIMIT:
+            raise Inexact
+        # Shifted, so that negative numbers come first; the fraction follows the fixed width of the whole part.
+        whole, _, fraction = f"{_EXACT.add(number, _LIMIT):f}".partition(".")
+    except Inexact:
+        raise Invalid(f"{value!r} cannot be put in an order: give a number below 10^39 with up to 100 decimals, a time or a text") from None
     return f"n{whole:0>40}.{fraction.rstrip('0')}"
 
 
 def _order_of_text(text: str) -> str:
     try:
         return order_text(codec.to_time(text))
-    except ValueError:
+    except (ValueError, OverflowError):
         return f"s{text}"
 
 

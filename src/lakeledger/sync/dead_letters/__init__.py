@@ -1,0 +1,133 @@
+"""What could not be written and waits for somebody: claimed by one worker at a time, replayed, resolved or discarded."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
+
+from lakeledger import clock
+from lakeledger.db import Store
+from lakeledger.sync.dead_letters import store
+from lakeledger.sync.dead_letters.model import (
+    Cause,
+    Claim,
+    DeadLetter,
+    Filter,
+    ItemKind,
+    LetterGroup,
+    LetterStatus,
+    NewLetter,
+    Replay,
+    Settlement,
+)
+from lakeledger.sync.dead_letters.replay import Replayer
+from lakeledger.sync.masking import Masking
+
+__all__ = ["Cause", "DeadLetter", "DeadLetters", "ItemKind", "LetterGroup", "LetterStatus", "NewLetter", "Replay"]
+
+HOLD_SECONDS = 300.0
+
+
+@dataclass(frozen=True)
+class DeadLetters:
+    """The dead letters of one tenant."""
+
+    _store: Store
+    _actor: str
+    _masking: Masking
+
+    def add(self, new: NewLetter) -> DeadLetter:
+        """Keep a record that could not be written. One that is already waiting counts once more, with the newest record and message.
+
+        Raises Invalid, or NotFound if the error that it names is not there.
+        """
+        with self._store.write() as tx:
+            return store.add(tx, new, self._masking)
+
+    def get(self, letter_id: str) -> DeadLetter:
+        """The letter with that id, or with an id that begins so. Raises NotFound."""
+        with self._store.read() as tx:
+            return store.get(tx, letter_id)
+
+    def list(
+        self,
+        status: str | None = None,
+        schema: str | None = None,
+        table: str | None = None,
+        fingerprint: str | None = None,
+        limit: int = 50,
+        before: DeadLetter | None = None,
+    ) -> Sequence[DeadLetter]:
+        """Letters, newest first, a page at a time."""
+        with self._store.read() as tx:
+            return store.list_page(tx, Filter(schema, table, fingerprint), status, limit, before)
+
+    def groups(self, status: str | None = None) -> Sequence[LetterGroup]:
+        """Letters by what caused them, the biggest group first."""
+        with self._store.read() as tx:
+            return store.groups(tx, status)
+
+    def claim(
+        self,
+        limit: int = 1,
+        worker: str | None = None,
+        seconds: float = HOLD_SECONDS,
+        schema: str | None = None,
+        table: str | None = None,
+        fingerprint: str | None = None,
+        ids: Sequence[str] | None = None,
+    ) -> Sequence[DeadLetter]:
+        """Hold the oldest letters that nobody holds, or with `ids` all of those that nobody holds. Nobody else gets them meanwhile.
+
+        A claim that is neither settled nor renewed ends after so many seconds.
+        """
+        how, chosen = Claim(worker or self._actor, seconds), Filter(schema, table, fingerprint)
+        with self._store.write() as tx:
+            return store.claim(tx, how, chosen, limit) if ids is None else store.claim_these(tx, how, chosen, ids)
+
+    def renew(self, letter_id: str, seconds: float = HOLD_SECONDS, worker: str | None = None) -> DeadLetter:
+        """Hold a letter for so many seconds from now. Raises NotFound, or Conflict if the worker does not hold it any more."""
+        with self._store.write() as tx:
+            return store.renew(tx, letter_id, Claim(worker or self._actor, seconds))
+
+    def release(self, letter_id: str, worker: str | None = None) -> DeadLetter:
+        """Give a letter back untried. Raises NotFound, or Conflict if the worker does not hold it."""
+        with self._store.write() as tx:
+            return store.release(tx, letter_id, worker or self._actor)
+
+    def resolve(self, letter_id: str, method: str = "manual", by: str | None = None, note: str | None = None) -> DeadLetter:
+        """The record is dealt with; so is its error. Raises NotFound, or Conflict if it is settled or somebody else holds it."""
+        return self._settle(letter_id, Settlement(LetterStatus.RESOLVED, method, by or self._actor, note))
+
+    def discard(self, letter_id: str, by: str | None = None, note: str | None = None) -> DeadLetter:
+        """The record is not wanted; its error is ignored. Raises NotFound, or Conflict if it is settled or somebody else holds it."""
+        return self._settle(letter_id, Settlement(LetterStatus.DISCARDED, "discarded", by or self._actor, note))
+
+    def failed_again(self, letter_id: str, error: BaseException | str, worker: str | None = None) -> DeadLetter:
+        """One more attempt failed; the letter waits again. Raises NotFound, or Conflict if it is settled or somebody else holds it."""
+        with self._store.write() as tx:
+            return store.fail_again(tx, store.open_letter(tx, letter_id, (self._actor, worker or self._actor)), error)
+
+    def replay(
+        self,
+        callback: Callable[[DeadLetter], None],
+        *,
+        schema: str | None = None,
+        table: str | None = None,
+        fingerprint: str | None = None,
+        limit: int | None = None,
+        dry_run: bool = True,
+        batch: int = 100,
+        seconds: float = HOLD_SECONDS,
+    ) -> Replay:
+        """Give each letter that waits to the callback, once: what it returns from is resolved, what it raises is kept with the letter.
+
+        A dry run only counts. A letter whose worker dies after the callback and before the letter is settled is given out again, so
+        the callback must bear that; it must also end within `seconds`. Raises Invalid.
+        """
+        claim = Claim(f"{self._actor} (replay {clock.new_id()[-6:]})", seconds)
+        return Replayer(self._store, claim, callback, batch).run(Filter(schema, table, fingerprint), limit, dry_run=dry_run)
+
+    def _settle(self, letter_id: str, how: Settlement) -> DeadLetter:
+        with self._store.write() as tx:
+            return store.settle(tx, store.open_letter(tx, letter_id, (self._actor, how.by)), how)

@@ -1,0 +1,152 @@
+-- name: put_letter
+-- The same record fails again: one letter. If it has changed, the newest one is kept, and whoever holds the older one loses the claim.
+insert into dead_letter_queue (
+    id, tenant_id, sync_run_id, error_log_id, schema_name, table_name, name_key, operation_type, item_kind, source_record_id,
+    record_data, record_complete, payload_hash, dedupe_key, error_type, error_message, fingerprint, error_count, status,
+    created_at, last_failed_at
+) values (
+    :id, :tenant_id, :sync_run_id, :error_log_id, :schema_name, :table_name, :name_key, :operation_type, :item_kind, :source_record_id,
+    :record_data, :record_complete, :payload_hash, :dedupe_key, :error_type, :error_message, :fingerprint, 1, 'pending',
+    :now, :now
+)
+on conflict (tenant_id, dedupe_key) where status in ('pending', 'processing') do update
+   set error_count = dead_letter_queue.error_count + 1, last_failed_at = excluded.last_failed_at,
+       error_type = excluded.error_type, fingerprint = excluded.fingerprint,
+       error_message = coalesce(excluded.error_message, dead_letter_queue.error_message),
+       error_log_id = coalesce(dead_letter_queue.error_log_id, excluded.error_log_id),
+       sync_run_id = coalesce(excluded.sync_run_id, dead_letter_queue.sync_run_id),
+       record_data = excluded.record_data, record_complete = excluded.record_complete, payload_hash = excluded.payload_hash,
+       status = case when dead_letter_queue.record_data = excluded.record_data then dead_letter_queue.status else 'pending' end,
+       claimed_by = case when dead_letter_queue.record_data = excluded.record_data then dead_letter_queue.claimed_by end,
+       claimed_until = case when dead_letter_queue.record_data = excluded.record_data then dead_letter_queue.claimed_until end
+returning *
+
+-- name: count_failure
+update dead_letter_queue
+   set error_count = error_count + 1, last_failed_at = :now, error_type = :error_type, fingerprint = :fingerprint,
+       error_message = coalesce(:error_message, error_message),
+       source_record_id = coalesce(source_record_id, :source_record_id)
+ where tenant_id = :tenant_id and id = :id and status in ('pending', 'processing')
+returning *
+
+-- name: find_of_error
+-- One error may have failed a whole batch: only the letter of the same record is the same letter.
+select * from dead_letter_queue
+ where tenant_id = :tenant_id and status in ('pending', 'processing')
+   and (error_log_id = :error_log_id or id = :dead_letter_id)
+   and payload_hash = :payload_hash and operation_type = :operation_type and item_kind = :item_kind and name_key = :name_key
+   and (source_record_id is null or cast(:source_record_id as text) is null or source_record_id = :source_record_id)
+ order by created_at, id
+ limit 1
+
+-- name: find_error
+select id, error_type, error_code, error_message, dead_letter_id from error_log where tenant_id = :tenant_id and id = :error_log_id
+
+-- name: link_error
+-- A record has one way back: once it is a letter, the error's own retries end.
+update error_log set dead_letter_id = coalesce(dead_letter_id, :id), retry_after = null
+ where tenant_id = :tenant_id and id = :error_log_id and status = 'open'
+
+-- name: get_letter
+select * from dead_letter_queue where tenant_id = :tenant_id and id = :id
+
+-- name: find_letter_by_prefix
+select * from dead_letter_queue
+ where tenant_id = :tenant_id and id between :first and :last and substr(id, 1, length(cast(:prefix as text))) = :prefix
+ order by id
+ limit 2
+
+-- name: list_letters
+select * from dead_letter_queue
+ where tenant_id = :tenant_id and name_key like :names escape '!'
+   and (cast(:status as text) is null or status = :status)
+   and (cast(:fingerprint as text) is null or fingerprint = :fingerprint)
+   and (cast(:before_time as timestamptz) is null or (created_at, id) < (:before_time, cast(:before_id as text)))
+ order by created_at desc, id desc
+ limit :page_size
+
+-- name: count_letters
+select counted.*, sample.error_type, sample.error_message
+  from (select fingerprint, schema_name, table_name, status, count(*) as count, min(created_at) as oldest, max(created_at) as newest,
+               max(id) as sample_id
+          from dead_letter_queue
+         where tenant_id = :tenant_id and (cast(:status as text) is null or status = :status)
+         group by fingerprint, schema_name, table_name, status) counted
+  join dead_letter_queue sample on sample.id = counted.sample_id
+ order by counted.sample_id desc
+
+-- name: claimable
+select id, fingerprint, error_type, error_message, record_complete from dead_letter_queue
+ where tenant_id = :tenant_id and (status = 'pending' or (status = 'processing' and claimed_until <= :now))
+   and name_key like :names escape '!' and (cast(:fingerprint as text) is null or fingerprint = :fingerprint)
+ order by created_at, id
+ limit :page_size
+
+-- name: claim
+-- Two ordered walks of the same index; one over both statuses would sort the whole queue for every claim.
+update dead_letter_queue
+   set status = 'processing', claimed_by = :worker, claimed_until = :until
+ where tenant_id = :tenant_id and id in (
+    select id from (
+        select id, created_at from (
+            select id, created_at from dead_letter_queue
+             where tenant_id = :tenant_id and status = 'pending'
+               and name_key like :names escape '!' and (cast(:fingerprint as text) is null or fingerprint = :fingerprint)
+             order by created_at, id limit :page_size) free
+        union all
+        select id, created_at from (
+            select id, created_at from dead_letter_queue
+             where tenant_id = :tenant_id and status = 'processing' and claimed_until <= :now
+               and name_key like :names escape '!' and (cast(:fingerprint as text) is null or fingerprint = :fingerprint)
+             order by created_at, id limit :page_size) expired
+    ) claimable order by created_at, id limit :page_size)
+returning *
+
+-- name: claim_these@sqlite
+update dead_letter_queue
+   set status = 'processing', claimed_by = :worker, claimed_until = :until
+ where tenant_id = :tenant_id and id in (select value from json_each(:ids))
+   and (status = 'pending' or (status = 'processing' and claimed_until <= :now))
+   and name_key like :names escape '!' and (cast(:fingerprint as text) is null or fingerprint = :fingerprint)
+returning *
+
+-- name: claim_these@postgres
+update dead_letter_queue
+   set status = 'processing', claimed_by = :worker, claimed_until = :until
+ where tenant_id = :tenant_id and id in (select jsonb_array_elements_text(:ids))
+   and (status = 'pending' or (status = 'processing' and claimed_until <= :now))
+   and name_key like :names escape '!' and (cast(:fingerprint as text) is null or fingerprint = :fingerprint)
+returning *
+
+-- name: renew
+update dead_letter_queue set claimed_until = :until
+ where tenant_id = :tenant_id and id = :id and status = 'processing' and claimed_by = :worker
+returning *
+
+-- name: release
+update dead_letter_queue set status = 'pending', claimed_by = null, claimed_until = null
+ where tenant_id = :tenant_id and id = :id and status = 'processing' and claimed_by = :worker
+returning *
+
+-- name: fail_again
+update dead_letter_queue
+   set status = 'pending', claimed_by = null, claimed_until = null, error_count = error_count + 1, last_failed_at = :now,
+       error_type = :error_type, error_message = :error_message, fingerprint = :fingerprint
+ where tenant_id = :tenant_id and id = :id and status in ('pending', 'processing')
+returning *
+
+-- name: settle
+update dead_letter_queue
+   set status = :status, resolved_at = :now, resolved_by = :by, resolution_method = :method, resolution_note = :note,
+       claimed_by = null, claimed_until = null
+ where tenant_id = :tenant_id and id = :id and status in ('pending', 'processing')
+returning *
+
+-- name: settle_errors
+-- An error that failed a whole batch stays open until the last of its letters is settled.
+update error_log
+   set status = :status, resolved_at = :now, resolved_by = :by, resolution_note = :note, retry_after = null
+ where tenant_id = :tenant_id and status = 'open' and (id = :error_log_id or dead_letter_id = :id)
+   and not exists (select 1 from dead_letter_queue other
+                    where other.tenant_id = :tenant_id and other.error_log_id = error_log.id
+                      and other.status in ('pending', 'processing'))

@@ -1,0 +1,99 @@
+"""Replay: each letter that waits is given to a callback once, outside any transaction, and settled by how that went."""
+
+from __future__ import annotations
+
+import time
+from collections import Counter
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass, replace
+
+from lakeledger.db import Row, Store
+from lakeledger.errors import Conflict, Invalid
+from lakeledger.sync.dead_letters import store as letters
+from lakeledger.sync.dead_letters.model import Cause, Claim, DeadLetter, Filter, LetterStatus, Replay, Settlement
+
+EVERYTHING = 2**62
+
+
+@dataclass(frozen=True)
+class Replayer:
+    """One replay: who does it, what is called, and how many letters are held at a time."""
+
+    store: Store
+    claim: Claim
+    callback: Callable[[DeadLetter], None]
+    batch: int
+
+    def run(self, chosen: Filter, limit: int | None, *, dry_run: bool) -> Replay:
+        """Replay what waits now; what comes in meanwhile is left for the next time."""
+        if self.batch < 1 or (limit is not None and limit < 1):
+            raise Invalid(f"a replay needs a limit and a batch of at least 1, not {limit} and {self.batch}")
+        with self.store.read() as tx:
+            rows = letters.claimable(tx, chosen, EVERYTHING if limit is None else limit)
+        plan = plan_replay(rows, dry_run=dry_run)
+        if dry_run:
+            return plan
+        ids, done = [row["id"] for row in rows], Counter[str]()
+        for start in range(0, len(ids), self.batch):
+            done += self._batch(ids[start : start + self.batch])
+        return replace(plan, replayed=done["replayed"], failed=done["failed"], skipped=done["skipped"])
+
+    def _batch(self, ids: Sequence[str]) -> Counter[str]:
+        with self.store.write() as tx:
+            held = letters.claim_these(tx, self.claim, Filter(), ids)
+        done = Counter({"skipped": len(ids) - len(held)})
+        half_time = time.monotonic() + self.claim.seconds / 2
+        untouched = list(held)
+        try:
+            for letter in held:
+                mine = time.monotonic() < half_time or self._renewed(letter)
+                done[self._one(letter) if mine else "skipped"] += 1
+                untouched.remove(letter)
+        finally:
+            self._release(untouched)
+        return done
+
+    def _one(self, letter: DeadLetter) -> str:
+        try:
+            self.callback(letter)
+        except Exception as error:  # noqa: BLE001 - the callback is the caller's; whatever it raises is kept with the letter
+            return self._failed(letter, error)
+        return self._replayed(letter)
+
+    def _failed(self, letter: DeadLetter, error: Exception) -> str:
+        with self.store.write() as tx:
+            if mine := letters.held(tx, letter.id, self.claim.worker):
+                letters.fail_again(tx, mine, error)
+        return "failed"
+
+    def _replayed(self, letter: DeadLetter) -> str:
+        with self.store.write() as tx:
+            mine = letters.held(tx, letter.id, self.claim.worker)
+            if mine is None:
+                return "skipped"
+            letters.settle(tx, mine, Settlement(LetterStatus.RESOLVED, "reprocessed", self.claim.worker))
+        return "replayed"
+
+    def _renewed(self, letter: DeadLetter) -> bool:
+        try:
+            with self.store.write() as tx:
+                letters.renew(tx, letter.id, self.claim)
+        except Conflict:
+            return False
+        return True
+
+    def _release(self, untouched: Sequence[DeadLetter]) -> None:
+        """Give back what an interrupted replay did not reach."""
+        if untouched:
+            with self.store.write() as tx:
+                for letter in untouched:
+                    if letters.held(tx, letter.id, self.claim.worker):
+                        letters.release(tx, letter.id, self.claim.worker)
+
+
+def plan_replay(rows: Sequence[Row], *, dry_run: bool) -> Replay:
+    """What a replay of these letters amounts to."""
+    counts = Counter(row["fingerprint"] for row in rows)
+    samples = {row["fingerprint"]: row for row in rows}
+    causes = (Cause(key, samples[key]["error_type"], samples[key]["error_message"], count) for key, count in counts.most_common())
+    return Replay(dry_run, len(rows), sum(not row["record_complete"] for row in rows), tuple(causes))

@@ -1,0 +1,106 @@
+"""What went wrong while data was captured: kept with its context, tried again with growing pauses, then settled."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import Any
+
+from lakeledger.db import Store
+from lakeledger.runs import describe
+from lakeledger.runs.model import trace_of
+from lakeledger.sync.errors import store
+from lakeledger.sync.errors.model import ErrorGroup, ErrorLog, ErrorStatus, NewError
+from lakeledger.sync.errors.retry import RetryPolicy
+from lakeledger.sync.failures import ErrorType, OperationType, classify, error_code, fingerprint
+from lakeledger.sync.masking import Masking
+
+__all__ = [
+    "ErrorGroup",
+    "ErrorLog",
+    "ErrorStatus",
+    "ErrorType",
+    "Errors",
+    "NewError",
+    "OperationType",
+    "RetryPolicy",
+    "classify",
+    "fingerprint",
+]
+
+
+@dataclass(frozen=True)
+class Errors:
+    """The error log of one tenant."""
+
+    _store: Store
+    _actor: str
+    _masking: Masking
+    _retry: RetryPolicy
+
+    def log(self, new: NewError) -> ErrorLog:
+        """Keep an error. With a record and no retries it becomes a dead letter at once. Raises Invalid."""
+        with self._store.write() as tx:
+            return store.add(tx, new, self._masking, self._retry)
+
+    def log_exception(self, schema: str, table: str | None, exception: BaseException, **context: Any) -> ErrorLog:
+        """Keep an exception: its kind, its message and where it came from. `context` is anything else a NewError has. Raises Invalid."""
+        found = {"error_code": error_code(exception), "stack_trace": trace_of(exception), **context}
+        return self.log(NewError(schema, table, classify(exception), describe(exception), **found))
+
+    def get(self, error_id: str) -> ErrorLog:
+        """The error with that id, or with an id that begins so. Raises NotFound."""
+        with self._store.read() as tx:
+            return store.get(tx, error_id)
+
+    def list(
+        self,
+        status: str | None = None,
+        error_type: str | None = None,
+        schema: str | None = None,
+        table: str | None = None,
+        fingerprint: str | None = None,
+        limit: int = 50,
+        before: ErrorLog | None = None,
+    ) -> Sequence[ErrorLog]:
+        """Errors, newest first, a page at a time."""
+        with self._store.read() as tx:
+            return store.list_page(tx, store.Filter(status, error_type, schema, table, fingerprint), limit, before)
+
+    def groups(self, status: str | None = "open") -> Sequence[ErrorGroup]:
+        """Errors by what caused them, the biggest group first."""
+        with self._store.read() as tx:
+            return store.groups(tx, status)
+
+    def due(self, limit: int = 100) -> Sequence[ErrorLog]:
+        """The open errors that are to be tried again now, the one that waits longest first."""
+        with self._store.read() as tx:
+            return store.due(tx, limit)
+
+    def retried(self, error_id: str, error: BaseException | str | None = None) -> ErrorLog:
+        """An attempt failed again: the next one waits longer; after the last one the record becomes a dead letter.
+
+        Raises NotFound, or Conflict if the error is settled.
+        """
+        with self._store.write() as tx:
+            return store.retried(tx, error_id, error, self._retry)
+
+    def succeeded(self, error_id: str) -> ErrorLog:
+        """A retry did the work. Raises NotFound, or Conflict if the error is settled."""
+        with self._store.write() as tx:
+            return store.succeeded(tx, error_id, self._actor)
+
+    def retry_now(self, error_id: str) -> ErrorLog:
+        """Let an error be due at once, with one attempt more if none was left. Raises NotFound, or Conflict if it is settled."""
+        with self._store.write() as tx:
+            return store.retry_now(tx, error_id)
+
+    def resolve(self, error_id: str, note: str | None = None, by: str | None = None) -> ErrorLog:
+        """The error is dealt with. Raises NotFound, or Conflict if it is settled."""
+        with self._store.write() as tx:
+            return store.settle(tx, error_id, ErrorStatus.RESOLVED, by or self._actor, note)
+
+    def ignore(self, error_id: str, note: str | None = None, by: str | None = None) -> ErrorLog:
+        """The error does not matter. Raises NotFound, or Conflict if it is settled."""
+        with self._store.write() as tx:
+            return store.settle(tx, error_id, ErrorStatus.IGNORED, by or self._actor, note)

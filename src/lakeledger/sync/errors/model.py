@@ -1,0 +1,91 @@
+"""What went wrong while data was captured: one error, its kind, and the errors that share a cause."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from datetime import datetime
+from enum import StrEnum
+from typing import Any
+
+from lakeledger.sync.failures.kinds import ErrorType, OperationType
+
+
+class ErrorStatus(StrEnum):
+    """An error is open until somebody, or a retry that succeeds, settles it. Settled errors never change again."""
+
+    OPEN = "open"
+    RESOLVED = "resolved"
+    IGNORED = "ignored"
+
+
+@dataclass(frozen=True)
+class NewError:
+    """What is known of an error when it happens. Without `max_retries`, its type decides how often it is tried again."""
+
+    schema_name: str
+    table_name: str | None
+    error_type: ErrorType | str
+    error_message: str
+    sync_run_id: str | None = None
+    error_code: str | None = None
+    error_details: dict[str, Any] | None = None
+    stack_trace: str | None = None
+    record_data: Any = None
+    operation_type: OperationType | str | None = None
+    max_retries: int | None = None
+    source_record_id: str | None = None
+
+
+@dataclass(frozen=True)
+class ErrorLog:
+    """One error: a row of `error_log`. `retry_after` is empty when it is not to be tried again by itself."""
+
+    id: str
+    tenant_id: str
+    sync_run_id: str | None
+    schema_name: str
+    table_name: str | None
+    name_key: str
+    error_type: str
+    error_code: str | None
+    error_message: str
+    error_details: dict[str, Any] | None
+    stack_trace: str | None
+    record_data: dict[str, Any] | None
+    record_complete: bool
+    operation_type: str | None
+    fingerprint: str
+    status: str
+    retry_count: int
+    max_retries: int
+    retry_after: datetime | None
+    last_retry_at: datetime | None
+    dead_letter_id: str | None
+    occurred_at: datetime
+    resolved_at: datetime | None
+    resolved_by: str | None
+    resolution_note: str | None
+
+    @property
+    def is_open(self) -> bool:
+        return self.status == ErrorStatus.OPEN
+
+    @property
+    def source_record_id(self) -> str | None:
+        """What the record is called where it came from, if that was said."""
+        return (self.error_details or {}).get("source_record_id")
+
+
+@dataclass(frozen=True)
+class ErrorGroup:
+    """The errors that share a cause, with the newest message as a sample."""
+
+    fingerprint: str
+    error_type: str
+    error_code: str | None
+    error_message: str
+    count: int
+    open_count: int
+    first_seen: datetime
+    last_seen: datetime
+    tables: tuple[str, ...]

@@ -1,0 +1,72 @@
+-- name: add_error
+insert into error_log (
+    id, tenant_id, sync_run_id, schema_name, table_name, name_key, error_type, error_code, error_message, error_details, stack_trace,
+    record_data, record_complete, operation_type, fingerprint, status, retry_count, max_retries, retry_after, last_retry_at,
+    dead_letter_id, occurred_at, resolved_at, resolved_by, resolution_note
+) values (
+    :id, :tenant_id, :sync_run_id, :schema_name, :table_name, :name_key, :error_type, :error_code, :error_message, :error_details, :stack_trace,
+    :record_data, :record_complete, :operation_type, :fingerprint, :status, :retry_count, :max_retries, :retry_after, :last_retry_at,
+    :dead_letter_id, :occurred_at, :resolved_at, :resolved_by, :resolution_note
+)
+
+-- name: get_error
+select * from error_log where tenant_id = :tenant_id and id = :id
+
+-- name: find_error_by_prefix
+select * from error_log
+ where tenant_id = :tenant_id and id between :first and :last and substr(id, 1, length(cast(:prefix as text))) = :prefix
+ order by id
+ limit 2
+
+-- name: list_errors
+select * from error_log
+ where tenant_id = :tenant_id and name_key like :names escape '!'
+   and (cast(:status as text) is null or status = :status)
+   and (cast(:error_type as text) is null or error_type = :error_type)
+   and (cast(:fingerprint as text) is null or fingerprint = :fingerprint)
+   and (cast(:before_time as timestamptz) is null or (occurred_at, id) < (:before_time, cast(:before_id as text)))
+ order by occurred_at desc, id desc
+ limit :page_size
+
+-- name: due
+select * from error_log
+ where tenant_id = :tenant_id and status = 'open' and retry_after is not null and retry_after <= :now
+ order by retry_after, id
+ limit :page_size
+
+-- name: count_errors
+select counted.*, sample.error_type, sample.error_code, sample.error_message
+  from (select fingerprint, schema_name, table_name, status, count(*) as count, min(occurred_at) as first_seen,
+               max(occurred_at) as last_seen, max(id) as sample_id
+          from error_log
+         where tenant_id = :tenant_id and (cast(:status as text) is null or status = :status)
+         group by fingerprint, schema_name, table_name, status) counted
+  join error_log sample on sample.id = counted.sample_id
+ order by counted.sample_id desc
+
+-- name: note_retry
+update error_log
+   set retry_count = :retry_count, last_retry_at = :now, retry_after = :retry_after, error_details = :error_details,
+       dead_letter_id = :dead_letter_id
+ where tenant_id = :tenant_id and id = :id and status = 'open'
+returning *
+
+-- name: retry_now
+-- What is exhausted gets one attempt more.
+update error_log
+   set retry_after = :now, max_retries = case when max_retries > retry_count then max_retries else retry_count + 1 end
+ where tenant_id = :tenant_id and id = :id and status = 'open'
+returning *
+
+-- name: settle
+update error_log
+   set status = :status, resolved_at = :now, resolved_by = :by, resolution_note = :note, retry_after = null
+ where tenant_id = :tenant_id and id = :id and status = 'open'
+returning *
+
+-- name: settle_letter
+-- The retry wrote the record, so nobody must write it again.
+update dead_letter_queue
+   set status = 'resolved', resolved_at = :now, resolved_by = :by, resolution_method = 'retried', resolution_note = :note,
+       claimed_by = null, claimed_until = null
+ where tenant_id = :tenant_id and id = :id and status in ('pending', 'processing')

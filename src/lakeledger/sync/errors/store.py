@@ -1,0 +1,226 @@
+"""The error log: what failed, when it is tried again, and how it ended. What cannot be tried again becomes a dead letter."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass, replace
+from typing import Any
+
+from lakeledger import clock, codec
+from lakeledger.db import Row, Transaction
+from lakeledger.db.queries import load
+from lakeledger.errors import Conflict
+from lakeledger.runs.model import TRACE_LIMIT
+from lakeledger.sync import lookup
+from lakeledger.sync.dead_letters import store as letters
+from lakeledger.sync.dead_letters.model import UNKNOWN_OPERATION, Draft, ItemKind, dedupe_key
+from lakeledger.sync.errors.model import ErrorGroup, ErrorLog, ErrorStatus, NewError
+from lakeledger.sync.errors.retry import RetryPolicy
+from lakeledger.sync.failures import ErrorType, OperationType, fingerprint
+from lakeledger.sync.masking import MASK, Masked, Masking, plain_record, storable
+
+sql = load("lakeledger.sync.errors")
+
+CODE_LIMIT = 200
+
+
+@dataclass(frozen=True)
+class Filter:
+    """Which errors: by state, kind, table and cause."""
+
+    status: str | None = None
+    error_type: str | None = None
+    schema: str | None = None
+    table: str | None = None
+    fingerprint: str | None = None
+
+
+def add(tx: Transaction, new: NewError, masking: Masking, retry: RetryPolicy) -> ErrorLog:
+    """Keep an error. With a record and no retries it is a dead letter at once. Raises Invalid."""
+    error = _made(tx, new, masking, retry)
+    if error.max_retries == 0 and error.record_data is not None:
+        payload_hash = codec.digest(plain_record(new.record_data))
+        letter = letters.put(tx, _draft(error, new.source_record_id, payload_hash))
+        error = replace(error, dead_letter_id=letter.id)
+    tx.execute(sql.add_error, **vars(error))
+    return error
+
+
+def get(tx: Transaction, error_id: str) -> ErrorLog:
+    """The error with that id, or the only one whose id begins so. Raises NotFound, or Invalid if several do."""
+    return ErrorLog(**lookup.by_id(tx, sql.get_error, sql.find_error_by_prefix, error_id, "error"))
+
+
+def list_page(tx: Transaction, chosen: Filter, limit: int, before: ErrorLog | None) -> list[ErrorLog]:
+    """Errors, newest first; `before` continues after the last one of the page before."""
+    rows = tx.all(
+        sql.list_errors,
+        names=lookup.tables_like(chosen.schema, chosen.table),
+        status=_status(chosen.status),
+        error_type=None if chosen.error_type is None else lookup.word(ErrorType, chosen.error_type).value,
+        fingerprint=chosen.fingerprint,
+        page_size=lookup.check_limit(limit),
+        before_time=before.occurred_at if before else None,
+        before_id=before.id if before else None,
+    )
+    return [ErrorLog(**row) for row in rows]
+
+
+def groups(tx: Transaction, status: str | None) -> list[ErrorGroup]:
+    """The errors by what caused them, the biggest group first."""
+    by_cause: dict[str, list[Row]] = {}
+    for row in tx.all(sql.count_errors, status=_status(status)):
+        by_cause.setdefault(row["fingerprint"], []).append(row)
+    return sorted((_group(rows) for rows in by_cause.values()), key=lambda group: -group.count)
+
+
+def due(tx: Transaction, limit: int) -> list[ErrorLog]:
+    """The open errors whose time has come, the one that waits longest first."""
+    return [ErrorLog(**row) for row in tx.all(sql.due, page_size=lookup.check_limit(limit))]
+
+
+def retried(tx: Transaction, error_id: str, failure: BaseException | str | None, retry: RetryPolicy) -> ErrorLog:
+    """Note an attempt that failed; after the last one its record becomes a dead letter. Raises NotFound or Conflict."""
+    error = open_error(tx, error_id)
+    count = error.retry_count + 1
+    message = letters.message_of(failure) if failure is not None else None
+    exhausted = count >= error.max_retries
+    row = tx.one(
+        sql.note_retry,
+        id=error.id,
+        retry_count=count,
+        retry_after=None if exhausted else tx.now + retry.delay(count + 1),
+        error_details={**(error.error_details or {}), "last_retry_error": message} if message else error.error_details,
+        dead_letter_id=_bury(tx, error, message) if exhausted else error.dead_letter_id,
+    )
+    return _settled_meanwhile(row, error)
+
+
+def succeeded(tx: Transaction, error_id: str, by: str) -> ErrorLog:
+    """A retry did the work: the error is resolved, and so is the dead letter that it may have become."""
+    error = settle(tx, error_id, ErrorStatus.RESOLVED, by, "a retry succeeded")
+    if error.dead_letter_id:
+        tx.execute(sql.settle_letter, id=error.dead_letter_id, by=error.resolved_by, note=error.resolution_note)
+    return error
+
+
+def retry_now(tx: Transaction, error_id: str) -> ErrorLog:
+    """Let an error be due at once. Raises NotFound, or Conflict if it is settled."""
+    error = open_error(tx, error_id)
+    return _settled_meanwhile(tx.one(sql.retry_now, id=error.id), error)
+
+
+def settle(tx: Transaction, error_id: str, status: ErrorStatus, by: str, note: str | None) -> ErrorLog:
+    """End an error. Raises NotFound, or Conflict if it has been settled."""
+    error = open_error(tx, error_id)
+    row = tx.one(sql.settle, id=error.id, status=status.value, by=storable(by), note=storable(note) if note else None)
+    return _settled_meanwhile(row, error)
+
+
+def open_error(tx: Transaction, error_id: str) -> ErrorLog:
+    """The error, if it is open. Raises NotFound, or Conflict that says who settled it and when."""
+    error = get(tx, error_id)
+    if not error.is_open:
+        raise Conflict(f"error {error.id} is already {error.status}: by {error.resolved_by} at {error.resolved_at}")
+    return error
+
+
+def _made(tx: Transaction, new: NewError, masking: Masking, retry: RetryPolicy) -> ErrorLog:
+    """The row of a new error: scrubbed of everything that is secret in what came with it."""
+    kind = lookup.word(ErrorType, new.error_type)
+    known = masking.hidden(new.record_data) | masking.hidden(new.error_details)
+    record = Masked({}, complete=True) if new.record_data is None else masking.mask(new.record_data, known)
+    message, code = letters.message_of(new.error_message, known), storable(new.error_code, known)[:CODE_LIMIT] if new.error_code else None
+    retries = retry.attempts(kind, new.max_retries)
+    return ErrorLog(
+        id=clock.new_id(),
+        tenant_id=tx.tenant_id,
+        sync_run_id=new.sync_run_id,
+        schema_name=storable(new.schema_name),
+        table_name=storable(new.table_name) if new.table_name else None,
+        name_key=storable(lookup.table_key(new.schema_name, new.table_name)),
+        error_type=kind.value,
+        error_code=code,
+        error_message=message,
+        error_details=_details(new, masking, known),
+        stack_trace=storable(new.stack_trace, known)[-TRACE_LIMIT:] if new.stack_trace else None,
+        record_data=None if new.record_data is None else record.data,
+        record_complete=record.complete,
+        operation_type=lookup.word(OperationType, new.operation_type).value if new.operation_type else None,
+        fingerprint=fingerprint(kind.value, code, message),
+        status=ErrorStatus.OPEN.value,
+        retry_count=0,
+        max_retries=retries,
+        retry_after=tx.now + retry.delay(1) if retries else None,
+        last_retry_at=None,
+        dead_letter_id=None,
+        occurred_at=tx.now,
+        resolved_at=None,
+        resolved_by=None,
+        resolution_note=None,
+    )
+
+
+def _details(new: NewError, masking: Masking, known: frozenset[str]) -> dict[str, Any] | None:
+    details = None if new.error_details is None else masking.mask(new.error_details, known).data
+    if new.source_record_id is None:
+        return details
+    return {**(details or {}), "source_record_id": storable(new.source_record_id, known)}
+
+
+def _bury(tx: Transaction, error: ErrorLog, message: str | None) -> str | None:
+    """The dead letter of an error that is not tried again, if it has a record."""
+    if error.record_data is None:
+        return error.dead_letter_id
+    # The record as it came is not known any more. What was masked cannot tell two records apart, so each error is its own then.
+    source = error.source_record_id if MASK not in (error.source_record_id or MASK) else None
+    payload_hash = codec.digest(error.record_data if error.record_complete else [error.id])
+    draft = _draft(error, source, payload_hash, message)
+    counted = letters.count_failure(tx, error.dead_letter_id, draft) if error.dead_letter_id else None
+    return (counted or letters.put(tx, draft)).id
+
+
+def _draft(error: ErrorLog, source_record_id: str | None, payload_hash: str, message: str | None = None) -> Draft:
+    operation, kind = error.operation_type or UNKNOWN_OPERATION, ItemKind.RECORD.value
+    return Draft(
+        schema_name=error.schema_name,
+        table_name=error.table_name,
+        name_key=error.name_key,
+        operation_type=operation,
+        item_kind=kind,
+        source_record_id=error.source_record_id,
+        record_data=error.record_data or {},
+        record_complete=error.record_complete,
+        payload_hash=payload_hash,
+        dedupe_key=dedupe_key(error.name_key, operation, kind, source_record_id, payload_hash),
+        error_type=error.error_type,
+        error_message=message or error.error_message,
+        fingerprint=fingerprint(error.error_type, error.error_code, message or error.error_message),
+        sync_run_id=error.sync_run_id,
+        error_log_id=error.id,
+    )
+
+
+def _status(status: str | None) -> str | None:
+    return None if status is None else lookup.word(ErrorStatus, status).value
+
+
+def _settled_meanwhile(row: Row | None, error: ErrorLog) -> ErrorLog:
+    if row is None:
+        raise Conflict(f"error {error.id} was settled by somebody else: read it again")
+    return ErrorLog(**row)
+
+
+def _group(rows: Sequence[Row]) -> ErrorGroup:
+    """One cause from its counts per table and status, the newest first."""
+    return ErrorGroup(
+        fingerprint=rows[0]["fingerprint"],
+        error_type=rows[0]["error_type"],
+        error_code=rows[0]["error_code"],
+        error_message=rows[0]["error_message"],
+        count=sum(row["count"] for row in rows),
+        open_count=sum(row["count"] for row in rows if row["status"] == ErrorStatus.OPEN),
+        first_seen=min(lookup.time(row["first_seen"]) for row in rows),
+        last_seen=max(lookup.time(row["last_seen"]) for row in rows),
+        tables=tuple(sorted({lookup.table_name(row["schema_name"], row["table_name"]) for row in rows})),
+    )

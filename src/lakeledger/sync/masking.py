@@ -1,0 +1,234 @@
+"""What is kept of a failed record: plain JSON without secrets and masked columns, never bigger than its cap."""
+
+from __future__ import annotations
+
+import base64
+import fnmatch
+import math
+import re
+from collections.abc import Iterable, Iterator, Mapping
+from dataclasses import dataclass, fields, is_dataclass
+from datetime import date, time
+from enum import Enum
+from functools import cached_property
+from typing import Any
+
+from lakeledger import codec
+from lakeledger.errors import Invalid
+from lakeledger.redaction import SHORTEST_KNOWN, scrub, scrub_value, secrets_in
+
+MASK = "***"
+MIN_BYTES = 256
+TEXT_LIMIT = 1_000
+KEY_LIMIT = 100
+MAX_DEPTH = 64
+MAX_BITS = 4_096
+TOO_DEEP = "…(nested too deep)"
+
+
+@dataclass(frozen=True)
+class Masked:
+    """A record as it is kept. It is not complete if anything was masked or cut."""
+
+    data: dict[str, Any]
+    complete: bool
+
+
+@dataclass(frozen=True)
+class Masking:
+    """Which columns are never kept, by pattern (`email`, `card.*`), and how many bytes of a record are."""
+
+    columns: tuple[str, ...] = ()
+    max_bytes: int = 65_536
+
+    def __post_init__(self) -> None:
+        if self.max_bytes < MIN_BYTES:
+            raise Invalid(f"a record needs at least {MIN_BYTES} bytes to be kept or summed up, not {self.max_bytes}")
+
+    def mask(self, record: Any, known: Iterable[str] = ()) -> Masked:
+        """The record as it may be stored: without secrets, masked columns and the `known` values. Never raises."""
+        whole = plain_record(record)
+        data = self._fitted(self._hide(scrub_value(whole, known=known)))
+        return Masked(data, complete=data == whole and TOO_DEEP not in codec.to_json(data))
+
+    def hidden(self, record: Any) -> frozenset[str]:
+        """The values that are masked in the record: texts about it must not show them either."""
+        whole = plain_record(record)
+        return secrets_in(whole) | frozenset(text for text in self._masked_texts(whole) if len(text) >= SHORTEST_KNOWN)
+
+    @cached_property
+    def _pattern(self) -> re.Pattern[str] | None:
+        return re.compile("|".join(fnmatch.translate(column.casefold()) for column in self.columns)) if self.columns else None
+
+    def _names(self, path: tuple[str, ...]) -> bool:
+        """Whether a pattern names the value at that path: by the whole path or by the value's own name."""
+        if self._pattern is None or not path:
+            return False
+        return any(self._pattern.match(name.casefold()) for name in (".".join(path), path[-1]))
+
+    def _hide(self, value: Any, path: tuple[str, ...] = ()) -> Any:
+        if self._names(path):
+            return MASK
+        match value:
+            case dict():
+                return {key: self._hide(item, (*path, key)) for key, item in value.items()}
+            case list():
+                return [self._hide(item, path) for item in value]
+            case _:
+                return value
+
+    def _masked_texts(self, value: Any, path: tuple[str, ...] = ()) -> Iterator[str]:
+        if self._names(path):
+            yield from _texts(value)
+        elif isinstance(value, dict):
+            for key, item in value.items():
+                yield from self._masked_texts(item, (*path, key))
+        elif isinstance(value, list):
+            for item in value:
+                yield from self._masked_texts(item, path)
+
+    def _fitted(self, data: dict[str, Any]) -> dict[str, Any]:
+        for form in (data, _shortened(data)):
+            if _size(form) <= self.max_bytes:
+                return form
+        return self._summary(data)
+
+    def _summary(self, data: dict[str, Any]) -> dict[str, Any]:
+        """What is said of a record that is too big: how big, which one, and as many of its columns as there is room for."""
+        summary = {"_cut": True, "_bytes": _size(data), "_sha256": codec.digest(data), "_keys": []}
+        room, keys = self.max_bytes - _size(summary), []
+        for key in data:
+            name = _cut(key, KEY_LIMIT)
+            room -= _size(name) + 1
+            if room < 0:
+                break
+            keys.append(name)
+        return {**summary, "_keys": keys}
+
+
+def storable(text: str, known: Iterable[str] = ()) -> str:
+    """The text without secrets and without what a database cannot keep: NUL and halves of characters."""
+    return _whole(scrub(text, known))
+
+
+def plain_record(record: Any) -> dict[str, Any]:
+    """The record as plain JSON; what is no object is wrapped as `{"value": …}`. Never raises."""
+    value = plain(record)
+    return value if isinstance(value, dict) else {"value": value}
+
+
+def plain(value: Any, ancestors: tuple[int, ...] = ()) -> Any:
+    """The value made only of what JSON and both databases can keep. Never raises."""
+    try:
+        return _plain(value, ancestors)
+    except Exception:  # noqa: BLE001 - whatever a foreign object does when it is read, the failure it belongs to must be kept
+        return f"<{type(value).__name__}>"
+
+
+def _plain(value: Any, ancestors: tuple[int, ...]) -> Any:
+    match value:
+        case Enum():
+            return plain(value.value, ancestors)
+        case None | str() | int() | float():
+            return _plain_scalar(value)
+        case bytes() | bytearray() | memoryview():
+            return base64.b64encode(value).decode()
+        case date() | time():
+            return value.isoformat()
+        case _ if id(value) in ancestors or len(ancestors) == MAX_DEPTH:
+            return TOO_DEEP
+        case _:
+            return _plain_object(value, (*ancestors, id(value)))
+
+
+def _plain_scalar(value: str | float | None) -> Any:
+    match value:
+        case None | True | False:
+            return value
+        case str():
+            return _whole(value)
+        case int():
+            return int(value) if value.bit_length() <= MAX_BITS else hex(value)
+        case _:
+            return float(value) if math.isfinite(value) else str(float(value))
+
+
+def _plain_object(value: Any, ancestors: tuple[int, ...]) -> Any:
+    opened = _opened(value)
+    match opened:
+        case Mapping():
+            return _renamed((_name(key), plain(item, ancestors)) for key, item in opened.items())
+        case list() | tuple():
+            return [plain(item, ancestors) for item in opened]
+        case set() | frozenset():
+            return sorted((plain(item, ancestors) for item in opened), key=codec.to_json)
+        case _ if opened is not value:
+            return plain(opened, ancestors)
+        case _:
+            return _whole(str(value))
+
+
+def _opened(value: Any) -> Any:
+    """The fields of a Spark Row, a named tuple, a dataclass or a pydantic model; the Python value of a numpy one."""
+    if isinstance(value, type):
+        return value
+    if is_dataclass(value):
+        return {field.name: getattr(value, field.name) for field in fields(value)}
+    for name in ("asDict", "_asdict", "model_dump", "tolist"):
+        if callable(method := getattr(value, name, None)):
+            return method()
+    return value
+
+
+def _name(key: Any) -> str:
+    made = plain(key)
+    return made if isinstance(made, str) else codec.to_json(made)
+
+
+def _renamed(items: Iterable[tuple[str, Any]]) -> dict[str, Any]:
+    """A dict in which keys that have become the same text are told apart, so that no value is lost."""
+    found: dict[str, Any] = {}
+    for key, item in items:
+        name = key
+        while name in found:
+            name += "'"
+        found[name] = item
+    return found
+
+
+def _whole(text: str) -> str:
+    return text.encode("utf-8", "backslashreplace").decode().replace("\0", "\\0")
+
+
+def _texts(value: Any) -> Iterator[str]:
+    match value:
+        case dict():
+            for item in value.values():
+                yield from _texts(item)
+        case list():
+            for item in value:
+                yield from _texts(item)
+        case None | True | False:
+            return
+        case _:
+            yield str(value)
+
+
+def _shortened(value: Any) -> Any:
+    match value:
+        case dict():
+            return {key: _shortened(item) for key, item in value.items()}
+        case list():
+            return [_shortened(item) for item in value]
+        case str():
+            return _cut(value, TEXT_LIMIT)
+        case _:
+            return value
+
+
+def _cut(text: str, limit: int) -> str:
+    return text if len(text) <= limit else f"{text[:limit]}…(+{len(text) - limit} characters)"
+
+
+def _size(value: Any) -> int:
+    return len(codec.to_json(value).encode())

@@ -1,0 +1,122 @@
+"""What the captured tables look like: every version of every schema, what changed, and whether it may."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from typing import Any
+
+from lakeledger.db import Store
+from lakeledger.errors import Invalid
+from lakeledger.sync.model import Source, parse_source
+from lakeledger.sync.schemas import store
+from lakeledger.sync.schemas.compatibility import Impact, Policy, Reason, Verdict, parse_policy
+from lakeledger.sync.schemas.conversions import from_arrow, from_jdbc, from_spark, to_arrow, to_jdbc, to_spark
+from lakeledger.sync.schemas.definition import Column, SchemaDefinition, to_definition
+from lakeledger.sync.schemas.evolution import Change, EvolutionType, SchemaDiff, diff, parse_evolution
+from lakeledger.sync.schemas.model import SchemaVersion
+from lakeledger.sync.schemas.store import NewSchema
+
+__all__ = [
+    "Change",
+    "Column",
+    "EvolutionType",
+    "Impact",
+    "NewSchema",
+    "Policy",
+    "Reason",
+    "SchemaDefinition",
+    "SchemaDiff",
+    "SchemaVersion",
+    "Schemas",
+    "Verdict",
+    "diff",
+    "from_arrow",
+    "from_jdbc",
+    "from_spark",
+    "parse_evolution",
+    "parse_policy",
+    "to_arrow",
+    "to_jdbc",
+    "to_spark",
+]
+
+Definition = SchemaDefinition | Mapping[str, Any]
+
+
+@dataclass(frozen=True)
+class Schemas:
+    """The schema versions of one tenant's tables. A table is given as `schema.table` or as a source with a table."""
+
+    _store: Store
+    _actor: str
+    _keep: int = 10
+
+    def register(
+        self,
+        table: str | Source,
+        definition: Definition,
+        *,
+        evolution_type: str | None = None,
+        policy: str | None = None,
+        run_id: str | None = None,
+    ) -> SchemaVersion:
+        """The version with that definition; its `created` says whether it is new. Raises Invalid, or Conflict if the policy refuses it.
+
+        Without a policy, that of the latest version holds; the first has none.
+        """
+        new = NewSchema(
+            table=_table(table),
+            definition=to_definition(definition),
+            evolution_type=parse_evolution(evolution_type) if evolution_type is not None else None,
+            policy=_policy(policy),
+            run_id=run_id,
+        )
+        with self._store.write() as tx:
+            return store.register(tx, new, self._actor)
+
+    def get(self, table: str | Source, version: int | None = None) -> SchemaVersion:
+        """A version, also an archived one, or the latest. Raises NotFound."""
+        with self._store.read() as tx:
+            return store.get(tx, _table(table), version)
+
+    def find(self, table: str | Source, version: int | None = None) -> SchemaVersion | None:
+        """A version, also an archived one, or the latest; None if it is not there."""
+        with self._store.read() as tx:
+            return store.find(tx, _table(table), version)
+
+    def list(self) -> Sequence[SchemaVersion]:
+        """The latest version of each table."""
+        with self._store.read() as tx:
+            return store.list_latest(tx)
+
+    def history(self, table: str | Source) -> Sequence[SchemaVersion]:
+        """Every version, also archived ones, oldest first. None if the table is not known."""
+        with self._store.read() as tx:
+            return store.history(tx, _table(table))
+
+    def diff(self, table: str | Source, from_version: int, to_version: int | None = None) -> SchemaDiff:
+        """What changed from one version to another, in either direction, or to the latest. Raises NotFound."""
+        with self._store.read() as tx:
+            return store.diff(tx, _table(table), from_version, to_version)
+
+    def check(self, table: str | Source, definition: Definition, policy: str | None = None) -> Verdict:
+        """Whether `register` would take the definition, and why. Writes nothing."""
+        with self._store.read() as tx:
+            return store.check(tx, _table(table), to_definition(definition), _policy(policy))
+
+    def archive(self, keep: int | None = None, limit: int = 1000) -> int:
+        """Move versions older than the newest `keep` of each table to the records, at most `limit`; how many were moved."""
+        with self._store.write() as tx:
+            return store.archive_old(tx, self._keep if keep is None else keep, limit)
+
+
+def _table(table: str | Source) -> Source:
+    source = parse_source(table) if isinstance(table, str) else table
+    if not source.table_name:
+        raise Invalid(f"a schema belongs to a table: write {source.name}.<table>")
+    return source
+
+
+def _policy(word: str | None) -> Policy | None:
+    return None if word is None else parse_policy(word)

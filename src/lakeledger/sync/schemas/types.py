@@ -1,0 +1,294 @@
+"""Column types of many engines under common names, and which of them can hold the values of which."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterable, Iterator
+from dataclasses import dataclass
+from functools import lru_cache
+from typing import Literal
+
+from lakeledger import codec
+
+Relation = Literal["same", "wider", "narrower", "other", "unknown"]
+
+_SPELLINGS = {
+    "byte": "byte, tinyint, int1",
+    "short": "short, smallint, int2, int16, smallserial",
+    "int": "int, integer, int4, int32, mediumint, serial",
+    "long": "long, bigint, int8, int64, bigserial",
+    "uint8": "uint8, tinyint unsigned",
+    "uint16": "uint16, smallint unsigned",
+    "uint32": "uint32, int unsigned, integer unsigned, mediumint unsigned",
+    "uint64": "uint64, bigint unsigned",
+    "float": "float, float4, real",
+    "double": "double, double precision, float8, binary_double",
+    "decimal": "decimal, numeric, number, dec",
+    "boolean": "boolean, bool, bit",
+    "char": "char, character, nchar, bpchar, national character",
+    "varchar": "varchar, character varying, varchar2, nvarchar, nvarchar2, char varying, national character varying",
+    "string": "string, text, clob, nclob, ntext, tinytext, mediumtext, longtext",
+    "binary": "binary, varbinary, binary varying, bytea, blob, raw, tinyblob, mediumblob, longblob, bytes",
+    "date": "date",
+    "time": "time, time without time zone",
+    "timestamp": "timestamp, timestamp without time zone, timestamp_ntz, datetime, datetime2",
+    "timestamptz": "timestamptz, timestamp with time zone, timestamp_ltz, timestamp with local time zone, datetimeoffset",
+    "void": "void, null",
+}
+_NAMES = {word: name for name, words in _SPELLINGS.items() for word in words.split(", ")}
+_NESTED = ("array", "map", "struct")
+_SIGNED_BITS = {"byte": 8, "short": 16, "int": 32, "long": 64}
+_UNSIGNED_BITS = {"uint8": 8, "uint16": 16, "uint32": 32, "uint64": 64}
+_MANTISSA_BITS = {"float": 24, "double": 53}
+_TEXT_RANK = {"char": 0, "varchar": 1, "string": 2}
+_CLOCKS = ("time", "timestamp", "timestamptz")
+_MICROSECONDS = 6
+_UNLIMITED = 2**63
+
+_BRACKETED = re.compile(r"(?P<name>array|list|map|struct|row)\s*<(?P<inside>.*)>", re.IGNORECASE | re.DOTALL)
+_SCALAR = re.compile(r"(?P<head>[^()<>]+)(?:\((?P<arguments>[^()]*)\)(?P<tail>[^()<>]*))?")
+_ARGUMENT = re.compile(r"\s*(-?\d+)(?:\s*(?:char|byte))?\s*", re.IGNORECASE)
+_MEMBER = re.compile(r"(?P<name>`(?:[^`]|``)*`|[^`:\s]+)(?:\s*:\s*|\s+)(?P<type>.+)", re.DOTALL)
+_REQUIRED = re.compile(r"\s+not\s+null$", re.IGNORECASE)
+_PLAIN_NAME = re.compile(r"\w+")
+
+
+@dataclass(frozen=True)
+class Member:
+    """What a nested type is made of: a field of a struct, the element of an array, the key or value of a map."""
+
+    name: str
+    type: DataType
+    nullable: bool = True
+
+    @property
+    def text(self) -> str:
+        return f"{self.type.text}{'' if self.nullable else ' not null'}"
+
+
+@dataclass(frozen=True)
+class DataType:
+    """A type under its common name. One that no other engine knows keeps its own text as its name."""
+
+    name: str
+    arguments: tuple[int, ...] = ()
+    members: tuple[Member, ...] = ()
+
+    @property
+    def known(self) -> bool:
+        """Whether it is known what values it holds: engines differ on how large a decimal without a size is."""
+        if self.name == "decimal":
+            return bool(self.arguments)
+        return self.name in _SPELLINGS or self.name in _NESTED
+
+    @property
+    def text(self) -> str:
+        """The type in words that `parse` reads back."""
+        match self.name:
+            case "struct":
+                return f"struct<{', '.join(f'{_quoted(member.name)}: {member.text}' for member in self.members)}>"
+            case "array":
+                return f"array<{self.members[0].text}>"
+            case "map":
+                return f"map<{self.members[0].type.text}, {self.members[1].text}>"
+        return f"{self.name}({','.join(map(str, self.arguments))})" if self.arguments else self.name
+
+    @property
+    def key(self) -> str:
+        """Equal for types that are the same: fields of a struct have no order, and their names no case."""
+        return self._folded().text
+
+    def _folded(self) -> DataType:
+        members = (Member(codec.fold(member.name), member.type._folded(), member.nullable) for member in self.members)  # noqa: SLF001 - its own
+        ordered = sorted(members, key=lambda member: member.name) if self.name == "struct" else members
+        return DataType(self.name, self.arguments, tuple(ordered))
+
+
+def array_of(element: DataType, *, nullable: bool = True) -> DataType:
+    """An array whose elements may be NULL, or not."""
+    return DataType("array", members=(Member("element", element, nullable),))
+
+
+def map_of(key: DataType, value: DataType, *, nullable: bool = True) -> DataType:
+    """A map whose values may be NULL, or not."""
+    return DataType("map", members=(Member("key", key, nullable=False), Member("value", value, nullable)))
+
+
+def struct_of(members: Iterable[Member]) -> DataType:
+    """A struct of these fields."""
+    return DataType("struct", members=tuple(members))
+
+
+@lru_cache(maxsize=4096)
+def parse(text: str) -> DataType:
+    """The type that a text names. A text that says nothing known is a type of its own."""
+    text = text.strip()
+    if text.endswith("[]"):
+        return array_of(parse(text[:-2]))
+    if bracketed := _BRACKETED.fullmatch(text):
+        return _nested(bracketed["name"].lower(), bracketed["inside"]) or _own(text)
+    scalar = _SCALAR.fullmatch(text)
+    return (_scalar(scalar) if scalar else None) or _own(text)
+
+
+def relation(old: str, new: str) -> Relation:
+    """What became of a type: can the new one hold all that the old one held?"""
+    return compare(parse(old), parse(new))
+
+
+def compare(old: DataType, new: DataType) -> Relation:
+    """As `relation`, for types that were parsed."""
+    if old.key == new.key:
+        return "same"
+    if not (old.known and new.known):
+        return "unknown"
+    if old.name == new.name and old.name in _NESTED:
+        return _combined(_member_relations(old, new))
+    if _holds(new, old):
+        return "wider"
+    return "narrower" if _holds(old, new) else "other"
+
+
+def _own(text: str) -> DataType:
+    """An engine's own type: case and spaces count only inside quotes."""
+    parts = text.split("'")
+    parts[::2] = [re.sub(r"\s*([,()<>:])\s*", r"\1", " ".join(f" {part} ".lower().split())) for part in parts[::2]]
+    return DataType("'".join(parts))
+
+
+def _nested(name: str, inside: str) -> DataType | None:
+    parts = list(_split(inside))
+    match name, parts:
+        case "array" | "list", [element]:
+            return DataType("array", members=(Member("element", *_optional(element)),))
+        case "map", [key, value]:
+            return DataType("map", members=(Member("key", parse(key), nullable=False), Member("value", *_optional(value))))
+        case "struct" | "row", _:
+            found = [_MEMBER.fullmatch(part) for part in parts]
+            members = tuple(Member(_unquoted(member["name"]), *_optional(member["type"])) for member in found if member)
+            return struct_of(members) if len(members) == len(parts) else None
+    return None
+
+
+def _split(inside: str) -> Iterator[str]:
+    """The parts between the commas that are in no bracket and no quotes."""
+    depth, quoted, part = 0, False, ""
+    for character in inside:
+        quoted ^= character == "`"
+        if not quoted:
+            depth += (character in "<(") - (character in ">)")
+        if character == "," and not (depth or quoted):
+            yield part.strip()
+            part = ""
+        else:
+            part += character
+    if part.strip():
+        yield part.strip()
+
+
+def _optional(text: str) -> tuple[DataType, bool]:
+    bare = _REQUIRED.sub("", text)
+    return parse(bare), bare == text
+
+
+def _quoted(name: str) -> str:
+    return name if _PLAIN_NAME.fullmatch(name) else f"`{name.replace('`', '``')}`"
+
+
+def _unquoted(name: str) -> str:
+    return name[1:-1].replace("``", "`") if name.startswith("`") else name
+
+
+def _scalar(found: re.Match[str]) -> DataType | None:
+    word = " ".join(f"{found['head']} {found['tail'] or ''}".lower().split())
+    if word not in _NAMES:
+        element = word.removeprefix("_")  # PostgreSQL's own name of an array of int4 is _int4
+        return array_of(parse(element)) if element in _NAMES and element != word else None
+    given = [] if found["arguments"] is None else found["arguments"].split(",")
+    numbers = [_ARGUMENT.fullmatch(argument) for argument in given]
+    return _sized(_NAMES[word], tuple(int(number[1]) for number in numbers if number))
+
+
+def _sized(name: str, numbers: tuple[int, ...]) -> DataType:
+    if name == "varchar" and not numbers:
+        return DataType("string")
+    if name == "float" and numbers and numbers[0] > _MANTISSA_BITS["float"]:
+        return DataType("double")
+    return DataType(name, _arguments(name, numbers))
+
+
+def _arguments(name: str, numbers: tuple[int, ...]) -> tuple[int, ...]:
+    """Only those that make a difference."""
+    if name == "decimal" and numbers:
+        return (*numbers, 0)[:2]
+    if name == "char":
+        return (numbers or (1,))[:1]
+    if name in ("varchar", "binary") or (name in _CLOCKS and numbers[:1] != (_MICROSECONDS,)):
+        return numbers[:1]
+    return ()
+
+
+def _combined(relations: set[Relation]) -> Relation:
+    if "unknown" in relations:
+        return "unknown"
+    if "other" in relations or {"wider", "narrower"} <= relations:
+        return "other"
+    return next(iter(relations - {"same"}), "other")
+
+
+def _member_relations(old: DataType, new: DataType) -> set[Relation]:
+    before = {codec.fold(member.name): member for member in old.members}
+    after = {codec.fold(member.name): member for member in new.members}
+    found: set[Relation] = {"wider" if after[name].nullable else "other" for name in after.keys() - before.keys()}
+    found |= {"narrower" if before[name].nullable else "other" for name in before.keys() - after.keys()}
+    for name in before.keys() & after.keys():
+        found |= {compare(before[name].type, after[name].type), _nullability(before[name], after[name])}
+    return found
+
+
+def _nullability(old: Member, new: Member) -> Relation:
+    if old.nullable == new.nullable:
+        return "same"
+    return "wider" if new.nullable else "narrower"
+
+
+def _holds(wide: DataType, narrow: DataType) -> bool:
+    """Whether every value of the narrow type is a value of the wide one."""
+    exact = _range(narrow)
+    if exact:
+        return _holds_numbers(wide, *exact)
+    match narrow.name, wide.name:
+        case ("void", _) | ("float", "double") | ("date", "timestamp"):
+            return True
+        case old, new if old in _TEXT_RANK and new in _TEXT_RANK:
+            return _TEXT_RANK[new] >= _TEXT_RANK[old] and _size(wide, _UNLIMITED) >= _size(narrow, _UNLIMITED)
+        case "binary", "binary":
+            return _size(wide, _UNLIMITED) >= _size(narrow, _UNLIMITED)
+        case old, new if old == new and old in _CLOCKS:
+            return _size(wide, _MICROSECONDS) >= _size(narrow, _MICROSECONDS)
+    return False
+
+
+def _holds_numbers(wide: DataType, smallest: int, greatest: int, scale: int) -> bool:
+    if held := _range(wide):
+        return held[0] <= smallest and greatest <= held[1] and scale <= held[2]
+    if bits := _MANTISSA_BITS.get(wide.name):
+        return scale <= 0 and max(-smallest, greatest) <= 2**bits
+    return False
+
+
+def _range(type_: DataType) -> tuple[int, int, int] | None:
+    """The smallest and greatest whole number that an exact type holds, and its decimal places."""
+    if bits := _SIGNED_BITS.get(type_.name):
+        return -(2 ** (bits - 1)), 2 ** (bits - 1) - 1, 0
+    if bits := _UNSIGNED_BITS.get(type_.name):
+        return 0, 2**bits - 1, 0
+    if type_.name == "decimal" and type_.arguments:
+        precision, scale = type_.arguments
+        greatest = 10 ** max(precision - scale, 0) - 1
+        return -greatest, greatest, scale
+    return None
+
+
+def _size(type_: DataType, otherwise: int) -> int:
+    return type_.arguments[0] if type_.arguments else otherwise
