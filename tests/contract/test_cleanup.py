@@ -1,0 +1,207 @@
+"""Cleanup: what is over and old goes, counted exactly; what is open, pending, running or current stays, however old it is."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from datetime import UTC, datetime, timedelta
+from typing import Any
+
+import pytest
+
+from contract.making import dump, execute, opened, rows, wait_until
+from lakeledger import Ledger, NumberPosition, Unavailable
+from lakeledger.config import RetentionSettings
+from lakeledger.runs import NewStep, cancelled
+from lakeledger.sync import NewError, NewLetter, NewSync, SchemaDefinition
+from lakeledger.sync.background import BackgroundCleanup, pause_after
+from lakeledger.sync.cleanup import FIRST_CHUNK
+
+OLD = datetime(2020, 1, 1, tzinfo=UTC)
+NOTHING = {"dead_letter_queue": 0, "error_log": 0, "sync_marker_history": 0, "pipeline_runs": 0, "schema_registry": 0}
+TIMES = {
+    "pipeline_runs": ("start_time", "end_time"),
+    "error_log": ("occurred_at", "resolved_at"),
+    "dead_letter_queue": ("created_at", "resolved_at"),
+    "sync_marker_history": ("updated_at",),
+}
+
+
+def grow_old(ledger: Ledger) -> None:
+    """Let everything in the ledger be of long ago."""
+    for table, columns in TIMES.items():
+        for column in columns:
+            execute(ledger, f"update {table} set {column} = :old where {column} is not null", old=OLD)
+
+
+def an_error(ledger: Ledger, **more: Any) -> str:
+    return ledger.errors.log(NewError("shop", "orders", "connection", "no answer", **more)).id
+
+
+def a_letter(ledger: Ledger, number: int = 1, **more: Any) -> str:
+    return ledger.dead_letters.add(NewLetter("shop", "orders", "insert", {"id": number}, **more)).id
+
+
+def a_sync_run(ledger: Ledger) -> str:
+    run = ledger.sync.runs.start(NewSync("shop", "batch"))
+    ledger.sync.runs.complete(run.id, "completed")
+    return run.id
+
+
+def of_each_table(ledger: Ledger) -> dict[str, int]:
+    return {name: len(found) for name, found in dump(ledger).items() if name != "change_log"}
+
+
+def fill_with_what_is_over(ledger: Ledger) -> dict[str, int]:
+    """Something to clean up in every table; how much."""
+    with ledger.run("orders") as run, run.step("load"):
+        pass
+    ledger.runs.cancel(ledger.run("orders").__enter__().id, "not needed")
+    a_sync_run(ledger)
+    ledger.errors.resolve(an_error(ledger))
+    ledger.errors.ignore(an_error(ledger))
+    ledger.dead_letters.resolve(a_letter(ledger, 1))
+    ledger.dead_letters.discard(a_letter(ledger, 2))
+    for number in range(4):
+        ledger.positions.advance("shop", NumberPosition(number))
+    for number in range(13):
+        ledger.schemas.register("shop.orders", SchemaDefinition([{"name": f"c{number}", "type": "int"}]))
+    return {"dead_letter_queue": 2, "error_log": 2, "sync_marker_history": 3, "pipeline_runs": 3, "schema_registry": 3}
+
+
+def test_what_is_over_and_old_goes_and_the_counts_are_exact(ledger: Ledger) -> None:
+    expected = fill_with_what_is_over(ledger)
+    grow_old(ledger)
+    before = of_each_table(ledger)
+    assert ledger.sync.cleanup(dry_run=True) == expected
+    assert of_each_table(ledger) == before
+    assert ledger.sync.cleanup() == expected
+    after = of_each_table(ledger)
+    assert {table: before[table] - after[table] for table in expected} == expected
+    assert (after["step_logs"], after["state_transitions"]) == (0, 0)
+    assert ledger.sync.cleanup() == NOTHING
+
+
+def test_what_is_over_but_recent_stays(ledger: Ledger) -> None:
+    fill_with_what_is_over(ledger)
+    assert ledger.sync.cleanup() == {**NOTHING, "schema_registry": 3}
+
+
+def test_ten_schema_versions_stay_at_hand_and_the_others_are_still_found(ledger: Ledger) -> None:
+    fill_with_what_is_over(ledger)
+    ledger.sync.cleanup()
+    assert [row["version"] for row in rows(ledger, "select version from schema_registry order by version")] == list(range(4, 14))
+    assert [version.version for version in ledger.schemas.history("shop.orders")] == list(range(1, 14))
+    assert ledger.schemas.get("shop.orders", 1).schema_definition["columns"][0]["name"] == "c0"
+
+
+def test_what_is_open_pending_running_or_current_stays_however_old_it_is(ledger: Ledger) -> None:
+    running = ledger.run("orders").__enter__()
+    running.plan([NewStep("a")])
+    an_error(ledger)
+    a_letter(ledger, 1)
+    a_letter(ledger, 2)
+    ledger.dead_letters.claim(1)
+    ledger.positions.advance("shop", NumberPosition(1))
+    ledger.schemas.register("shop.orders", SchemaDefinition([{"name": "a", "type": "int"}]))
+    grow_old(ledger)
+    before = of_each_table(ledger)
+    assert ledger.sync.cleanup(RetentionSettings(0, 0, 0, 0, 1)) == NOTHING
+    assert of_each_table(ledger) == before
+    ledger.runs.finish(running.id, cancelled("the test is over"))
+
+
+def test_what_something_open_came_from_stays_with_it(ledger: Ledger) -> None:
+    run_of_error, run_of_letter = a_sync_run(ledger), a_sync_run(ledger)
+    an_error(ledger, sync_run_id=run_of_error)
+    resolved = an_error(ledger)
+    letter = a_letter(ledger, sync_run_id=run_of_letter, error_log_id=resolved)
+    ledger.errors.resolve(resolved)
+    grow_old(ledger)
+    assert ledger.sync.cleanup() == NOTHING
+    ledger.dead_letters.discard(letter)
+    grow_old(ledger)
+    assert ledger.sync.cleanup() == {**NOTHING, "dead_letter_queue": 1, "error_log": 1, "pipeline_runs": 1}
+
+
+def test_a_forced_move_is_remembered(ledger: Ledger) -> None:
+    for number, force in ((9, False), (1, True), (2, False), (3, False)):
+        ledger.positions.advance("shop", NumberPosition(number), force=force)
+    grow_old(ledger)
+    assert ledger.sync.cleanup()["sync_marker_history"] == 2
+    assert [change.version for change in ledger.positions.history("shop")] == [2, 4]
+
+
+def test_each_kind_has_its_own_retention(ledger: Ledger) -> None:
+    expected = fill_with_what_is_over(ledger)
+    grow_old(ledger)
+    never = 365_000.0
+    only_errors = RetentionSettings(runs_days=never, errors_days=1, dead_letters_days=never, positions_days=never, schema_versions=99)
+    assert ledger.sync.cleanup(only_errors) == {**NOTHING, "error_log": expected["error_log"]}
+
+
+def test_a_tenant_cleans_up_only_its_own(url: str, ledger: Ledger) -> None:
+    expected = fill_with_what_is_over(ledger)
+    grow_old(ledger)
+    with opened(url, "globex") as globex:
+        assert globex.sync.cleanup() == NOTHING
+    assert ledger.sync.cleanup() == expected
+
+
+def test_more_than_a_chunk_is_deleted_chunk_by_chunk(ledger: Ledger) -> None:
+    number = FIRST_CHUNK * 3 + 7
+    a_sync_run(ledger)
+    columns = "tenant_id, pipeline_id, status, trigger_type, trigger_by, start_time, end_time, parameters, run_kind, exclusive, lease_token"
+    for index in range(number - 1):
+        execute(
+            ledger,
+            f"insert into pipeline_runs (pipeline_logging_id, {columns}) select :id, {columns} from pipeline_runs limit 1",
+            id=f"copy-{index}",
+        )
+    grow_old(ledger)
+    seen: list[tuple[str, int]] = []
+    assert ledger.sync.cleanup(progress=lambda table, count: seen.append((table, count)))["pipeline_runs"] == number
+    steps = [count for table, count in seen if table == "pipeline_runs"]
+    assert len(steps) >= 3
+    assert steps == sorted(steps)
+    assert steps[-1] == number
+
+
+@pytest.fixture
+def background(ledger: Ledger) -> Iterator[BackgroundCleanup]:
+    thread = BackgroundCleanup(ledger.sync.cleanup, first_pause=0.01, interval=0.01)
+    yield thread
+    thread.close()
+
+
+def test_the_background_cleans_up_again_and_again(ledger: Ledger, background: BackgroundCleanup) -> None:
+    expected = fill_with_what_is_over(ledger)
+    grow_old(ledger)
+    background.start()
+    wait_until(lambda: sum(of_each_table(ledger)[table] for table in ("pipeline_runs", "error_log", "dead_letter_queue")) == 0)
+    wait_until(lambda: background.rounds >= 3)
+    background.close()
+    assert (background.last, background.error) == (NOTHING, None)
+    assert expected != NOTHING
+
+
+def test_the_background_goes_on_after_a_failure() -> None:
+    rounds: list[int] = []
+
+    def clean() -> dict[str, int]:
+        rounds.append(1)
+        if len(rounds) < 4:
+            raise Unavailable("no answer from postgresql://ann:hunter2@db")
+        return {"pipeline_runs": 1}
+
+    background = BackgroundCleanup(clean, first_pause=0.001, interval=0.002)
+    background.start()
+    wait_until(lambda: background.rounds == 3 or background.last is not None)
+    wait_until(lambda: background.last == {"pipeline_runs": 1})
+    background.close()
+    assert (background.failures, background.error) == (0, None)
+
+
+def test_pauses_grow_from_a_minute_to_an_hour() -> None:
+    assert [pause_after(failures) for failures in range(1, 9)] == [60, 120, 240, 480, 960, 1920, 3600, 3600]
+    assert pause_after(0) == timedelta(hours=1).total_seconds()
+    assert pause_after(10_000) == 3600
