@@ -19,15 +19,15 @@ test: .venv/.ready ## run every test, on SQLite, PostgreSQL and Spark
 	$(BIN)/python -m pytest -n $(WORKERS) --dist worksteal
 
 check: .venv/.ready ## lint, types, layers, and that the generated reference is current
-	$(BIN)/ruff format --check src tests docs
-	$(BIN)/ruff check src tests docs
+	$(BIN)/ruff format --check src tests docs examples
+	$(BIN)/ruff check src tests docs examples
 	$(BIN)/mypy
 	$(BIN)/lint-imports
 	$(BIN)/python docs/reference.py --check
 
 fmt: .venv/.ready ## format and fix what can be fixed
-	$(BIN)/ruff format src tests docs
-	$(BIN)/ruff check --fix src tests docs
+	$(BIN)/ruff format src tests docs examples
+	$(BIN)/ruff check --fix src tests docs examples
 
 bench: .venv/.ready ## measure, each figure beside the raw alternative in the same run
 	$(BIN)/python -m pytest tests/benchmark -m bench -q -s

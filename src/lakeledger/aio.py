@@ -1,6 +1,6 @@
 """The same for `async` programs: `lakeledger.aio.MetadataManager` has the methods of `lakeledger.sync.MetadataManager`, awaitable.
 
-Each call runs in a thread, so the event loop is never held up by the database.
+Each call runs in a thread, so the event loop is never held up by the database. Every other name of `lakeledger.sync` is here, too.
 """
 
 from __future__ import annotations
@@ -12,9 +12,6 @@ from types import TracebackType
 from typing import TYPE_CHECKING, Any, Self
 
 from lakeledger import sync
-from lakeledger.sync import *  # noqa: F403 - whoever changes one import finds the same names here
-
-__all__ = list(sync.__all__)
 
 
 class MetadataManager:
@@ -33,6 +30,16 @@ class MetadataManager:
     if TYPE_CHECKING:
 
         def __getattr__(self, name: str) -> Callable[..., Awaitable[Any]]: ...
+
+
+def __getattr__(name: str) -> Any:
+    if name in sync.__all__:
+        return getattr(sync, name)
+    raise AttributeError(f"module 'lakeledger.aio' has no attribute {name!r}")
+
+
+def __dir__() -> list[str]:
+    return list(sync.__all__)
 
 
 def _awaitable(name: str, method: Callable[..., Any]) -> Callable[..., Awaitable[Any]]:

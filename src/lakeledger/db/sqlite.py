@@ -32,8 +32,9 @@ class SqliteDatabase:
             raise Invalid(f"cannot open {url!r}: write sqlite:///file.db (relative) or sqlite:////folder/file.db (absolute)")
         self.path = Path(path[1:])
         self.url = url
-        self._pool = Pool(self._connect)
-        self._writer = threading.Lock()
+        self._readers = Pool(lambda: self._connect(read_only=True))
+        self._writers = Pool(self._connect)
+        self._writing = threading.Lock()
         self._watcher: sqlite3.Connection | None = None
         self._watching = threading.Lock()
         self._prepare()
@@ -41,8 +42,8 @@ class SqliteDatabase:
     @contextmanager
     def transaction(self, tenant_id: str, *, write: bool) -> Iterator[Transaction]:
         # Threads of one process queue on a lock, which is fair; SQLite's own busy wait is only for other processes.
-        with self._translated(), self._writer if write else nullcontext(), self._pool.connection() as connection:
-            connection.execute(f"pragma query_only = {'off' if write else 'on'}")
+        pool = self._writers if write else self._readers
+        with self._translated(), self._writing if write else nullcontext(), pool.connection() as connection:
             connection.execute("begin immediate" if write else "begin")
             try:
                 yield Transaction(tenant_id, clock.now(), self.dialect, _Bound(connection))
@@ -58,14 +59,16 @@ class SqliteDatabase:
     def stamp(self) -> str:
         # A connection of its own: what it sees change was committed by others, and here all writers are others.
         with self._translated(), self._watching:
-            self._watcher = self._watcher or self._connect()
+            self._watcher = self._watcher or self._connect(read_only=True)
             return str(self._watcher.execute("pragma data_version").fetchone()[0])
 
     def connections(self) -> dict[str, int]:
-        return self._pool.usage()
+        reading, writing = self._readers.usage(), self._writers.usage()
+        return {name: reading[name] + writing[name] for name in reading}
 
     def close(self) -> None:
-        self._pool.close()
+        self._readers.close()
+        self._writers.close()
         with self._watching:
             if self._watcher:
                 self._watcher.close()
@@ -76,11 +79,11 @@ class SqliteDatabase:
             self.path.parent.mkdir(parents=True, exist_ok=True)
         except OSError as error:
             raise Invalid(f"cannot create the ledger at {self.path}: {error.strerror}; choose a writable folder with --url") from error
-        with self._translated(), self._pool.connection() as connection:
+        with self._translated(), self._writers.connection() as connection:
             _use_wal(connection)
             connection.execute("select count(*) from sqlite_master")
 
-    def _connect(self) -> sqlite3.Connection:
+    def _connect(self, *, read_only: bool = False) -> sqlite3.Connection:
         for declared, convert in _CONVERTERS.items():
             sqlite3.register_converter(declared, convert)
         connection = sqlite3.connect(
@@ -89,6 +92,7 @@ class SqliteDatabase:
         connection.row_factory = sqlite3.Row
         connection.execute("pragma foreign_keys = on")
         connection.execute("pragma synchronous = full")
+        connection.execute(f"pragma query_only = {'on' if read_only else 'off'}")
         return connection
 
     @contextmanager
@@ -155,7 +159,7 @@ def split_statements(script: str) -> Iterator[str]:
 
 
 def _encoded(parameters: Mapping[str, Any]) -> dict[str, Any]:
-    return {name: _encode(value) for name, value in parameters.items()}
+    return {name: value if type(value) in _AS_THEY_ARE else _encode(value) for name, value in parameters.items()}
 
 
 def _encode(value: Any) -> Any:
@@ -168,6 +172,7 @@ def _encode(value: Any) -> Any:
     return value
 
 
+_AS_THEY_ARE = frozenset((str, bool, float, type(None)))
 _CONVERTERS: dict[str, Callable[[bytes], Any]] = {
     "timestamptz": lambda raw: codec.to_time(raw.decode()),
     "boolean": lambda raw: raw == b"1",

@@ -9,6 +9,7 @@ import time
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass
 from datetime import datetime, timedelta
+from functools import partial
 
 from lakeledger.config import RetentionSettings
 from lakeledger.db import Store, Transaction
@@ -71,13 +72,13 @@ def _count(tx: Transaction, rule: Rule) -> int:
 
 def _chunks(store: Store, rules: list[Rule], schema_versions: int) -> Iterator[tuple[str, int]]:
     for rule in rules:
-        for removed in _paced(store, lambda tx, limit, rule=rule: _delete(tx, rule, limit)):
+        for removed in _paced(store, partial(_delete, rule)):
             yield rule.table, removed
     for removed in _paced(store, lambda tx, limit: schemas.archive_old(tx, schema_versions, limit)):
         yield "schema_registry", removed
 
 
-def _delete(tx: Transaction, rule: Rule, limit: int) -> int:
+def _delete(rule: Rule, tx: Transaction, limit: int) -> int:
     if rule.table == "pipeline_runs":
         tx.execute(sql.delete_transitions, cutoff=rule.cutoff, chunk=limit)
     return tx.execute(rule.delete, cutoff=rule.cutoff, chunk=limit)

@@ -90,6 +90,7 @@ create table dead_letter_queue (
 -- The same record fails twice: one letter. Once it is settled, a new failure is a new letter.
 create unique index dead_letter_queue_once on dead_letter_queue (tenant_id, dedupe_key) where status in ('pending', 'processing');
 create index dead_letter_queue_by_status on dead_letter_queue (tenant_id, status, created_at, id);
+create index dead_letter_queue_claimed on dead_letter_queue (tenant_id, claimed_until) where status = 'processing';
 create index dead_letter_queue_by_cause on dead_letter_queue (tenant_id, fingerprint, status);
 create index dead_letter_queue_settled on dead_letter_queue (tenant_id, resolved_at) where status in ('resolved', 'discarded');
 create index dead_letter_queue_of_error on dead_letter_queue (tenant_id, error_log_id) where error_log_id is not null;

@@ -13,6 +13,8 @@ from lakeledger.sync.model import Advance, Marker, MarkerChange, Source, SourceF
 from lakeledger.sync.positions import rewind, store
 from lakeledger.sync.positions.rewind import Rewind, Target
 
+__all__ = ["Positions", "Rewind", "Target"]
+
 
 class Positions:
     """The positions of one tenant's sources. A source is named `shop`, `shop.orders`, or given as a `Source` with its marker type."""
@@ -31,8 +33,7 @@ class Positions:
 
     def find(self, source: str | Source) -> Marker | None:
         """Where a source stands, or None if it was never read. Remembered for as long as nobody commits anything."""
-        wanted = _source(source)
-        return self._cache.get((wanted.key, wanted.marker_type), lambda: self._read(wanted))
+        return self._cache.get(source, lambda: self._read(_source(source)))
 
     def history(self, source: str | Source, limit: int | None = None) -> Sequence[MarkerChange]:
         """Every value a source's position had, or the last ones, oldest first. Raises NotFound."""

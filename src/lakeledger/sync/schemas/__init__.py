@@ -3,10 +3,10 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
 from typing import Any
 
 from lakeledger.db import Store
+from lakeledger.db.cache import Cache
 from lakeledger.errors import Invalid
 from lakeledger.sync.model import Source, parse_source
 from lakeledger.sync.schemas import store
@@ -44,13 +44,14 @@ __all__ = [
 Definition = SchemaDefinition | Mapping[str, Any]
 
 
-@dataclass(frozen=True)
 class Schemas:
     """The schema versions of one tenant's tables. A table is given as `schema.table` or as a source with a table."""
 
-    _store: Store
-    _actor: str
-    _keep: int = 10
+    def __init__(self, ledger_store: Store, actor: str, keep: int = 10) -> None:
+        self._store = ledger_store
+        self._actor = actor
+        self._keep = keep
+        self._cache = Cache(ledger_store.database)
 
     def register(
         self,
@@ -81,9 +82,8 @@ class Schemas:
             return store.get(tx, _table(table), version)
 
     def find(self, table: str | Source, version: int | None = None) -> SchemaVersion | None:
-        """A version, also an archived one, or the latest; None if it is not there."""
-        with self._store.read() as tx:
-            return store.find(tx, _table(table), version)
+        """A version, also an archived one, or the latest; None if it is not there. Remembered for as long as nobody commits anything."""
+        return self._cache.get((table, version), lambda: self._read(_table(table), version))
 
     def list(self) -> Sequence[SchemaVersion]:
         """The latest version of each table."""
@@ -109,6 +109,10 @@ class Schemas:
         """Move versions older than the newest `keep` of each table to the records, at most `limit`; how many were moved."""
         with self._store.write() as tx:
             return store.archive_old(tx, self._keep if keep is None else keep, limit)
+
+    def _read(self, table: Source, version: int | None) -> SchemaVersion | None:
+        with self._store.read() as tx:
+            return store.find(tx, table, version)
 
 
 def _table(table: str | Source) -> Source:

@@ -37,14 +37,13 @@ class Column:
     @property
     def document(self) -> Document:
         """What is compared, as it is told."""
-        return {"name": self.name, "type": self.type, "nullable": self.nullable} | (
-            {} if self.default is None else {"default": self.default}
-        )
+        told = {"name": self.name, "type": self.type, "nullable": self.nullable}
+        return told if self.default is None else {**told, "default": self.default}
 
     @property
     def canonical(self) -> Document:
         """Equal for columns that are the same."""
-        return {"name": self.key, "type": self.data_type.key, "nullable": self.nullable, "default": _one_number(self.default)}
+        return {"name": self.key, "type": self.data_type.key, "nullable": self.nullable, "default": _default_text(self.default)}
 
 
 @dataclass(frozen=True)
@@ -63,9 +62,9 @@ class Attachment:
         return codec.fold(self.document.get("name") or codec.to_json(self._told))
 
     @property
-    def canonical(self) -> Document:
+    def canonical(self) -> str:
         """Equal for those that are the same."""
-        return {**self._told, "name": self.key}
+        return codec.to_json({**self._told, "name": self.key})
 
     @property
     def _told(self) -> Document:
@@ -138,8 +137,8 @@ class SchemaDefinition:
             {
                 "columns": sorted((column.canonical for column in self.fields), key=codec.to_json),
                 "primary_keys": sorted(map(codec.fold, self.keys)),
-                "indexes": sorted((Attachment(index).canonical for index in self.indexes), key=codec.to_json),
-                "constraints": sorted((Attachment(constraint).canonical for constraint in self.constraints), key=codec.to_json),
+                "indexes": sorted(Attachment(index).canonical for index in self.indexes),
+                "constraints": sorted(Attachment(constraint).canonical for constraint in self.constraints),
             }
         )
 
@@ -158,9 +157,9 @@ def to_definition(given: SchemaDefinition | Mapping[str, Any]) -> SchemaDefiniti
     raise Invalid(f"a schema definition is a SchemaDefinition or a dictionary, not {type(given).__name__}")
 
 
-def _one_number(default: Any) -> Any:
-    # jsonb gives 1e16 back as a whole number.
-    return int(default) if isinstance(default, float) and default.is_integer() else default
+def _default_text(default: Any) -> str:
+    """Equal for the same default: 1 is not true, but 1.0 is 1, which is what jsonb makes of it."""
+    return codec.to_json(int(default) if isinstance(default, float) and default.is_integer() else default)
 
 
 def _plain_list(part: str, values: Any) -> list[Any]:
@@ -195,7 +194,7 @@ def _check_column(number: int, column: Document) -> None:
     if not isinstance(kind, str) or not kind.strip():
         raise Invalid(f"column {name!r} needs a type such as 'BIGINT', not {kind!r}")
     for flag in ("nullable", "primary_key"):
-        if column.get(flag) not in (None, True, False):
+        if not isinstance(column.get(flag), bool | None):
             raise Invalid(f"{flag} of column {name!r} must be true or false, not {column[flag]!r}")
 
 
@@ -216,7 +215,7 @@ def _check_references(definition: SchemaDefinition) -> None:
 def _check_attachment(part: str, document: Document) -> None:
     name, columns = document.get("name"), document.get("columns") or []
     if name is not None and not isinstance(name, str):
-        raise Invalid(f"the name of a {part} must be text, not {name!r}")
+        raise Invalid(f"{part} names must be text, not {name!r}")
     if not isinstance(columns, list) or not all(isinstance(column, str) for column in columns):
         raise Invalid(f"{part} {name!r} needs a list of columns, not {columns!r}")
 

@@ -57,3 +57,6 @@ select payload from metadata_records
 -- name: list_archived
 select payload from metadata_records
  where tenant_id = :tenant_id and kind = 'schema_version' and name_key = :record_key
+
+-- name: set_policy
+update schema_registry set policy = :policy where tenant_id = :tenant_id and id = :id

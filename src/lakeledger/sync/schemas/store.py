@@ -78,10 +78,13 @@ def check(tx: Transaction, table: Source, definition: SchemaDefinition, policy: 
 
 
 def register(tx: Transaction, new: NewSchema, by: str) -> SchemaVersion:
-    """The version with that definition: the latest if it is the same, else a new one. Raises Conflict if the policy refuses it."""
+    """The version with that definition: the latest if it is the same, else a new one. Raises Conflict if the policy refuses it.
+
+    A policy that is given holds from then on, also if nothing else is new.
+    """
     latest = find(tx, new.table)
     if latest and latest.schema_hash == new.definition.hash:
-        return latest
+        return _under(tx, latest, new.policy)
     verdict = _verdict(tx, new.table, new.definition, new.policy, latest)
     if not verdict.allowed:
         raise Conflict(_refusal(new.table, verdict))
@@ -128,6 +131,14 @@ def _verdict(tx: Transaction, table: Source, definition: SchemaDefinition, polic
     applied = policy or parse_policy(latest.policy)
     earlier = history(tx, table) if applied.transitive else [latest]
     return judge(applied, definition, {version.version: version.definition for version in earlier})
+
+
+def _under(tx: Transaction, version: SchemaVersion, policy: Policy | None) -> SchemaVersion:
+    """The version, under that policy from now on if one is given."""
+    if policy is None or policy.value == version.policy:
+        return version
+    tx.execute(sql.set_policy, id=version.id, policy=policy.value)
+    return replace(version, policy=policy.value)
 
 
 def _refusal(table: Source, verdict: Verdict) -> str:

@@ -96,12 +96,7 @@ class DataType:
     @property
     def key(self) -> str:
         """Equal for types that are the same: fields of a struct have no order, and their names no case."""
-        return self._folded().text
-
-    def _folded(self) -> DataType:
-        members = (Member(codec.fold(member.name), member.type._folded(), member.nullable) for member in self.members)  # noqa: SLF001 - its own
-        ordered = sorted(members, key=lambda member: member.name) if self.name == "struct" else members
-        return DataType(self.name, self.arguments, tuple(ordered))
+        return _folded(self).text
 
 
 def array_of(element: DataType, *, nullable: bool = True) -> DataType:
@@ -152,20 +147,29 @@ def compare(old: DataType, new: DataType) -> Relation:
 def _own(text: str) -> DataType:
     """An engine's own type: case and spaces count only inside quotes."""
     parts = text.split("'")
-    parts[::2] = [re.sub(r"\s*([,()<>:])\s*", r"\1", " ".join(f" {part} ".lower().split())) for part in parts[::2]]
+    parts[::2] = [re.sub(r"\s*([,()<>:])\s*", r"\1", " ".join(part.lower().split())) for part in parts[::2]]
     return DataType("'".join(parts))
+
+
+def _folded(type_: DataType) -> DataType:
+    members = [Member(codec.fold(member.name), _folded(member.type), member.nullable) for member in type_.members]
+    if type_.name == "struct":
+        members.sort(key=lambda member: member.name)
+    return DataType(type_.name, type_.arguments, tuple(members))
 
 
 def _nested(name: str, inside: str) -> DataType | None:
     parts = list(_split(inside))
     match name, parts:
         case "array" | "list", [element]:
-            return DataType("array", members=(Member("element", *_optional(element)),))
+            type_, nullable = _optional(element)
+            return array_of(type_, nullable=nullable)
         case "map", [key, value]:
-            return DataType("map", members=(Member("key", parse(key), nullable=False), Member("value", *_optional(value))))
+            type_, nullable = _optional(value)
+            return map_of(parse(key), type_, nullable=nullable)
         case "struct" | "row", _:
             found = [_MEMBER.fullmatch(part) for part in parts]
-            members = tuple(Member(_unquoted(member["name"]), *_optional(member["type"])) for member in found if member)
+            members = [Member(_unquoted(member["name"]), *_optional(member["type"])) for member in found if member]
             return struct_of(members) if len(members) == len(parts) else None
     return None
 
@@ -254,8 +258,7 @@ def _nullability(old: Member, new: Member) -> Relation:
 
 def _holds(wide: DataType, narrow: DataType) -> bool:
     """Whether every value of the narrow type is a value of the wide one."""
-    exact = _range(narrow)
-    if exact:
+    if exact := _range(narrow):
         return _holds_numbers(wide, *exact)
     match narrow.name, wide.name:
         case ("void", _) | ("float", "double") | ("date", "timestamp"):

@@ -24,7 +24,7 @@ _NAMES = {
 }
 _UNLIMITED = 2**31 - 1  # what drivers say of a text without a limit
 _GREATEST_PRECISION = 1000  # PostgreSQL's; what is beyond it, or 0, says that there is no limit
-_NULLABLE = {1: True, 0: False, "yes": True, "no": False}
+_REQUIRED = (0, "no", "n")
 
 
 def from_jdbc(rows: Iterable[Mapping[str, Any]], *, primary_keys: Sequence[str] = (), indexes: Sequence[Document] = ()) -> SchemaDefinition:
@@ -41,8 +41,8 @@ def to_jdbc(definition: SchemaDefinition) -> list[Document]:
 
 def _column(row: Mapping[str, Any]) -> Document:
     nullable = _first(row, "NULLABLE", "IS_NULLABLE")
-    known = _NULLABLE.get(nullable.lower() if isinstance(nullable, str) else nullable, True)
-    column = {"name": row.get("COLUMN_NAME"), "type": _type(row), "nullable": known}
+    required = (nullable.lower() if isinstance(nullable, str) else nullable) in _REQUIRED
+    column = {"name": row.get("COLUMN_NAME"), "type": _type(row), "nullable": not required}
     told = {"default": _first(row, "COLUMN_DEF", "COLUMN_DEFAULT"), "comment": _first(row, "REMARKS", "COLUMN_COMMENT") or None}
     return column | {word: value for word, value in told.items() if value is not None}
 
@@ -52,15 +52,21 @@ def _type(row: Mapping[str, Any]) -> str:
     name = _first(row, "TYPE_NAME", "COLUMN_TYPE", "DATA_TYPE")
     if not isinstance(name, str):
         raise Invalid(f"column {row.get('COLUMN_NAME')!r} has no TYPE_NAME, only {name!r}")
-    if "(" in name:
-        return name
+    if name.upper() in ("ARRAY", "USER-DEFINED"):
+        name = str(row.get("UDT_NAME") or name)
+    return name if "(" in name else f"{name}{_size(row, parse(f'{name}(1)').name)}"
+
+
+def _size(row: Mapping[str, Any], kind: str) -> str:
     size = int(_first(row, "COLUMN_SIZE", "CHARACTER_MAXIMUM_LENGTH", "NUMERIC_PRECISION") or 0)
-    match parse(f"{name}(1)").name:
+    match kind:
         case "char" | "varchar" | "binary" if 0 < size < _UNLIMITED:
-            return f"{name}({size})"
+            return f"({size})"
         case "decimal" if 0 < size <= _GREATEST_PRECISION:
-            return f"{name}({size},{int(_first(row, 'DECIMAL_DIGITS', 'NUMERIC_SCALE') or 0)})"
-    return name
+            return f"({size},{int(_first(row, 'DECIMAL_DIGITS', 'NUMERIC_SCALE') or 0)})"
+        case "time" | "timestamp" | "timestamptz" if row.get("DATETIME_PRECISION") is not None:
+            return f"({row['DATETIME_PRECISION']})"
+    return ""
 
 
 def _row(column: Column, place: int) -> Document:

@@ -1,0 +1,197 @@
+"""What capture costs: positions, errors and letters per second, each beside the same rows written with the bare driver in the same run."""
+
+from __future__ import annotations
+
+import itertools
+import sqlite3
+import threading
+import time
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
+from datetime import UTC, datetime, timedelta
+from typing import Any
+
+import psycopg
+import pytest
+
+from benchmark.conftest import alternate, median_ms, seconds
+from lakeledger import Ledger, NumberPosition, clock, codec
+from lakeledger.db.queries import statement
+from lakeledger.sync import NewError, NewLetter, NewSync
+
+pytestmark = pytest.mark.bench
+
+TIMES = 300
+ROUNDS = 9
+RECORD = {"id": 12345, "order_date": "2023-13-45", "customer": "ann", "amount": 12.5}
+
+
+class Raw:
+    """The bare driver on the same tables with the same durability: what somebody would write by hand to keep the same."""
+
+    def __init__(self, ledger: Ledger, url: str) -> None:
+        self.is_sqlite = ledger.database.dialect == "sqlite"
+        if self.is_sqlite:
+            self.connection: Any = sqlite3.connect(url.removeprefix("sqlite:///"), isolation_level=None)
+            self.connection.execute("pragma foreign_keys = on")
+            self.connection.execute("pragma synchronous = full")
+        else:
+            self.connection = psycopg.connect(url, autocommit=True)
+        self.marker_id = ledger.positions.advance("raw.orders", NumberPosition(0)).id
+
+    def execute(self, text: str, *values: Any) -> Any:
+        return self.connection.execute(text if self.is_sqlite else text.replace("?", "%s"), values)
+
+    @contextmanager
+    def transaction(self) -> Iterator[str]:
+        self.execute("begin immediate" if self.is_sqlite else "begin")
+        yield codec.to_text(clock.now())
+        self.execute("commit")
+
+    def move(self) -> None:
+        with self.transaction() as now:
+            row = self.execute("select version, order_key from sync_markers where id = ?", self.marker_id).fetchone()
+            to = (codec.to_json({"value": row[0]}), f"{row[0]:020d}")
+            self.execute(
+                "update sync_markers set position_data = ?, order_key = ?, version = version + 1, last_updated = ?"
+                " where id = ? and version = ?",
+                *to,
+                now,
+                self.marker_id,
+                row[0],
+            )
+            self.execute(
+                "insert into sync_marker_history (id, tenant_id, marker_id, version, position_kind, position_data, order_key, updated_at,"
+                " updated_by, forced) values (?, 'default', ?, ?, 'number', ?, ?, ?, 'me', false)",
+                clock.new_id(),
+                self.marker_id,
+                row[0] + 1,
+                *to,
+                now,
+            )
+
+    def read(self) -> None:
+        self.execute("select * from sync_markers where id = ?", self.marker_id).fetchone()
+
+    def log(self) -> None:
+        with self.transaction() as now:
+            self.execute(
+                "insert into error_log (id, tenant_id, schema_name, table_name, name_key, error_type, error_message, record_data,"
+                " record_complete, operation_type, fingerprint, status, retry_count, max_retries, retry_after, occurred_at)"
+                " values (?, 'default', 'shop', 'orders', 'shop/orders', 'connection', 'no answer', ?, true, 'insert', 'f', 'open', 0, 5,"
+                " ?, ?)",
+                clock.new_id(),
+                codec.to_json(RECORD),
+                now,
+                now,
+            )
+
+    def claim(self) -> None:
+        with self.transaction():
+            until = codec.to_text(clock.now() + timedelta(minutes=5))
+            self.execute(
+                "update dead_letter_queue set status = 'processing', claimed_by = 'me', claimed_until = ? where id in"
+                " (select id from dead_letter_queue where tenant_id = 'default' and status = 'pending' order by created_at, id limit 1)"
+                " returning *",
+                until,
+            ).fetchall()
+
+
+@pytest.fixture
+def raw(ledger: Ledger, url: str) -> Iterator[Raw]:
+    made = Raw(ledger, url)
+    yield made
+    made.connection.close()
+
+
+def compare(what: str, ledger: Ledger, ours: Callable[[], object], bare: Callable[[], object]) -> None:
+    """Both in turns, so many times each, and how they compare."""
+
+    def many(action: Callable[[], object]) -> Callable[[], object]:
+        return lambda: [action() for _ in range(TIMES)]
+
+    mine, theirs = (median_ms(times) / 1000 for times in alternate([many(ours), many(bare)], ROUNDS, lambda: None, warm_up=1))
+    print(
+        f"{what} on {ledger.database.dialect}: {TIMES / mine:,.0f}/s, bare driver {TIMES / theirs:,.0f}/s, {theirs / mine:.2f}×"
+        f" ({mine / TIMES * 1e6:.0f} µs, bare {theirs / TIMES * 1e6:.0f} µs)"
+    )
+
+
+def test_position_updates(ledger: Ledger, raw: Raw) -> None:
+    numbers = itertools.count()
+    compare("position update", ledger, lambda: ledger.positions.advance("shop.orders", NumberPosition(next(numbers))), raw.move)
+    took = seconds(lambda: [ledger.positions.advance("shop.orders", NumberPosition(next(numbers))) for _ in range(1_000)])
+    print(f"1,000 position updates on {ledger.database.dialect}, each durable: {took:.2f} s")
+
+
+def test_position_reads(ledger: Ledger, raw: Raw) -> None:
+    ledger.positions.advance("shop.orders", NumberPosition(1))
+    compare("position read", ledger, lambda: ledger.positions.get("shop.orders"), raw.read)
+
+
+def test_error_inserts(ledger: Ledger, raw: Raw) -> None:
+    new = NewError("shop", "orders", "connection", "no answer", record_data=RECORD, operation_type="insert")
+    compare("error insert", ledger, lambda: ledger.errors.log(new), raw.log)
+
+
+def test_letter_claims(ledger: Ledger, raw: Raw) -> None:
+    for number in range(2 * TIMES * (ROUNDS + 1)):
+        ledger.dead_letters.add(NewLetter("shop", "orders", "insert", {**RECORD, "id": number}))
+    compare("letter claim", ledger, ledger.dead_letters.claim, raw.claim)
+
+
+RUNS, BATCH = 1_000_000, 20_000
+
+
+def test_cleanup_of_a_million_runs(ledger: Ledger) -> None:
+    """While it goes on, somebody else writes; the longest that they waited is printed."""
+    import tracemalloc
+
+    fill_with_runs(ledger)
+    waits: list[float] = []
+    done = threading.Event()
+
+    def write() -> None:
+        while not done.wait(0.003):
+            waits.append(seconds(lambda: ledger.positions.advance("shop.orders", NumberPosition(len(waits)))))
+
+    writer = threading.Thread(target=write)
+    writer.start()
+    tracemalloc.start()
+    start = time.perf_counter()
+    removed = ledger.sync.cleanup()
+    took = time.perf_counter() - start
+    peak = tracemalloc.get_traced_memory()[1]
+    tracemalloc.stop()
+    done.set()
+    writer.join()
+    assert removed["pipeline_runs"] == RUNS
+    ordered = sorted(waits)
+    print(
+        f"cleanup of {RUNS:,} runs on {ledger.database.dialect}: {took:.0f} s, Python's peak {peak / 1e6:.1f} MB; meanwhile {len(waits):,}"
+        f" other writes, median {median_ms(waits):.1f} ms, 99 % under {ordered[len(waits) * 99 // 100] * 1000:.0f} ms,"
+        f" slowest {ordered[-1] * 1000:.0f} ms"
+    )
+
+
+def fill_with_runs(ledger: Ledger) -> None:
+    """Old runs, each with its two transitions, as a year of capture leaves them."""
+    run = ledger.sync.runs.start(NewSync("shop", "batch"))
+    ledger.sync.runs.complete(run.id, "completed")
+    columns = (
+        "tenant_id, pipeline_id, status, trigger_type, trigger_by, parameters, run_kind, schema_name, sync_mode, exclusive, lease_token"
+    )
+    add_runs = statement(
+        f"insert into pipeline_runs (pipeline_logging_id, start_time, end_time, {columns})"
+        f" select :id, :at, :at, {columns} from pipeline_runs where pipeline_logging_id = :first"
+    )
+    add_transition = statement(
+        "insert into state_transitions (transition_id, tenant_id, entity, entity_id, from_status, to_status, at, reason, actor)"
+        " values (:id, :tenant_id, 'run', :run_id, null, 'COMPLETED', :at, null, 'bench')"
+    )
+    began = datetime.now(UTC) - timedelta(days=400)
+    for first in range(0, RUNS, BATCH):
+        made = [(clock.new_id(), began + timedelta(seconds=20 * number)) for number in range(first, first + BATCH)]
+        with ledger.store.write() as tx:
+            tx.many(add_runs, ({"id": run_id, "at": at, "first": run.id} for run_id, at in made))
+            tx.many(add_transition, ({"id": clock.new_id(), "run_id": run_id, "at": at} for run_id, at in made))
