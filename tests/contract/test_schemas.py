@@ -71,7 +71,7 @@ def test_json_comes_back_as_values_and_not_as_text(schemas: Schemas) -> None:
 def test_the_same_schema_is_registered_once(ledger: Ledger, schemas: Schemas) -> None:
     made = schemas.register(ORDERS, define("id int!", "email text"))
     before = dump(ledger)
-    again = schemas.register("SHOP.Orders", define("EMAIL string", "id INTEGER!"), evolution_type="drop_column", policy="strict")
+    again = schemas.register("SHOP.Orders", define("EMAIL string", "id INTEGER!"), evolution_type="drop_column")
     assert (again, again.created) == (made, False)
     assert dump(ledger) == before
 

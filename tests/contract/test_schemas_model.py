@@ -53,15 +53,18 @@ class Model:
 def register(schemas: Schemas, table: str, model: Model, definition: SchemaDefinition, word: str | None) -> None:
     verdict = model.verdict(definition, word)
     assert schemas.check(table, definition, word) == verdict
+    if model.ends_with(definition):
+        made = schemas.register(table, definition, policy=word)
+        model.versions[-1] = (model.versions[-1][0], Policy(word) if word else model.versions[-1][1])
+        assert (made.version, made.created) == (len(model.versions), False)
+        return
     if not verdict.allowed:
         with pytest.raises(Conflict, match=verdict.policy):
             schemas.register(table, definition, policy=word)
         return
-    new = not model.ends_with(definition)
-    if new:
-        model.versions.append((definition, verdict.policy))
+    model.versions.append((definition, verdict.policy))
     made = schemas.register(table, definition, policy=word)
-    assert (made.version, made.created) == (len(model.versions), new)
+    assert (made.version, made.created) == (len(model.versions), True)
 
 
 def machine(ledger: Ledger) -> type[RuleBasedStateMachine]:
