@@ -26,7 +26,7 @@ from lakeledger.tables.checksums import Checksums
 if TYPE_CHECKING:
     from pyspark.sql import DataFrame, SparkSession
 
-    from lakeledger.pipelines.documents import Document, Module
+    from lakeledger.control.documents import Document, Module
     from lakeledger.pipelines.runner import ModuleResult, StepResult
 
 

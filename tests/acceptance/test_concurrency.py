@@ -18,7 +18,7 @@ from integration import children
 from integration.children import Child
 from integration.waiting import until
 from lakeledger import Conflict, Ledger, failpoints
-from lakeledger.pipelines import documents
+from lakeledger.control import documents
 from lakeledger.runs import ActiveRun
 
 if TYPE_CHECKING:

@@ -15,7 +15,7 @@ import pytest
 import lakeledger
 from integration import children
 from lakeledger import Ledger, failpoints
-from lakeledger.pipelines import documents
+from lakeledger.control import documents
 from lakeledger.pipelines.runner import ModuleResult
 from lakeledger.testing import POINTS
 

@@ -53,7 +53,7 @@ def test_the_tutorial_runs(spark: SparkSession, tmp_path: Path, monkeypatch: pyt
 
 
 def test_the_example_pipeline_in_the_guide_is_valid() -> None:
-    from lakeledger.pipelines.documents import parse
+    from lakeledger.control.documents import parse
 
     ((_, text),) = blocks("docs/guides/pipelines.md", "yaml")
     assert [source.source_id for source in parse(text, "guide").modules[0].sources] == ["orders", "daily_revenue"]

@@ -18,7 +18,7 @@ from typing import TYPE_CHECKING, Any
 import lakeledger
 from conftest import SPARK_CONF
 from lakeledger import LakeledgerError, Settings, SparkSettings, failpoints
-from lakeledger.pipelines import documents
+from lakeledger.control import documents
 from lakeledger.testing import kill_at
 
 if TYPE_CHECKING:

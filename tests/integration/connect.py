@@ -11,7 +11,7 @@ from typing import Any
 import lakeledger
 from conftest import SPARK_CONF
 from lakeledger import LakeledgerError, Settings, SparkSettings
-from lakeledger.pipelines import documents
+from lakeledger.control import documents
 from lakeledger.pipelines.session import is_remote
 
 DOCUMENT = """\

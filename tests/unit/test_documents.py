@@ -8,7 +8,7 @@ from typing import Any
 import pytest
 
 from lakeledger.errors import Invalid
-from lakeledger.pipelines.documents import Document, FilesSource, SqlSource, load, parse
+from lakeledger.control.documents import Document, FilesSource, SqlSource, load, parse
 from lakeledger.tables import TableName
 
 SHOP = """\

@@ -18,7 +18,7 @@ if TYPE_CHECKING:
     from rich.console import RenderableType
     from rich.spinner import Spinner
 
-    from lakeledger.pipelines.documents import Module
+    from lakeledger.control.documents import Module
     from lakeledger.pipelines.runner import StepResult
 
 STOPPING = "stopping Spark; press Ctrl-C again to leave without it"

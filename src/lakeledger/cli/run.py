@@ -25,7 +25,7 @@ from lakeledger.runs.model import TRIGGERS
 if TYPE_CHECKING:
     from pyspark.sql import SparkSession
 
-    from lakeledger.pipelines.documents import Module
+    from lakeledger.control.documents import Module
     from lakeledger.pipelines.runner import ModuleResult
 
 PIPELINE_FILE = "pipeline.yaml"
@@ -145,7 +145,7 @@ def _default_file() -> Path:
 
 def _load(path: Path, name: str | None) -> list[Module]:
     """The modules to run, checked. Raises Invalid or NotFound, before anything is opened."""
-    from lakeledger.pipelines import documents
+    from lakeledger.control import documents
 
     modules = documents.load(path).modules
     chosen = [module for module in modules if name in (None, module.module_name)]

@@ -21,7 +21,7 @@ from lakeledger.demo.folder import YAML, prepare
 from lakeledger.errors import Failed, Invalid
 from lakeledger.ledger import Ledger
 from lakeledger.ledger import open as open_ledger
-from lakeledger.pipelines import documents
+from lakeledger.control import documents
 from lakeledger.runs import Run, Status
 from lakeledger.tables import Table
 

@@ -10,7 +10,7 @@ from typing import Any, Literal, cast
 from lakeledger import codec
 from lakeledger.errors import Failed, Invalid, LakeledgerError
 from lakeledger.pipelines import Plane, sql_task
-from lakeledger.pipelines.documents import FilesSource, SqlSource
+from lakeledger.control.documents import FilesSource, SqlSource
 from lakeledger.pipelines.sources import files
 from lakeledger.pipelines.write import Write, write
 from lakeledger.runs import Fence

@@ -9,7 +9,7 @@ from pathlib import Path
 
 from lakeledger.errors import LakeledgerError
 from lakeledger.pipelines import Plane
-from lakeledger.pipelines.documents import FilesSource, Module, SqlSource
+from lakeledger.control.documents import FilesSource, Module, SqlSource
 from lakeledger.pipelines.load import Loaded, load
 from lakeledger.runs import ActiveRun, ActiveStep, NewStep, Status, describe
 

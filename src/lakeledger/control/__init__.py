@@ -1,0 +1,1 @@
+"""What should run: the control table, its documents, plans and jobs."""

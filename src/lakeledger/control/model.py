@@ -1,0 +1,122 @@
+"""What the control table talks about: sources and the settings of their modules, as rows and as one consistent view."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Mapping
+from dataclasses import dataclass, field, fields, replace
+from datetime import datetime
+from typing import Any
+
+from lakeledger import codec
+
+Key = tuple[str, str]
+
+
+@dataclass(frozen=True)
+class SourceRow:
+    """One source: a row of the control table, its columns in this order. The configs are JSON texts, as people write them in SQL."""
+
+    source_id: str
+    module_name: str
+    source_type: str
+    execution_order: int
+    source_config: str
+    target_config: str
+    transformation_config: str
+    is_active: bool
+    created_timestamp: datetime | None = None
+    updated_timestamp: datetime | None = None
+
+    @property
+    def key(self) -> Key:
+        return self.module_name, self.source_id
+
+    @property
+    def content_hash(self) -> str:
+        """What it says, whenever it was written: spelling of JSON and timestamps do not count."""
+        return codec.digest([_content(getattr(self, each.name)) for each in fields(self)[:8]])
+
+
+@dataclass(frozen=True)
+class ModuleRow:
+    """The settings of one module: a row of `<control table>_modules`. What is None was not said."""
+
+    module_name: str
+    description: str | None = None
+    schedule: str | None = None
+    trigger: str | None = None
+    parameters: str | None = None
+    tags: str | None = None
+    notifications: str | None = None
+    timeout_seconds: int | None = None
+    max_concurrent_runs: int | None = None
+    created_timestamp: datetime | None = None
+    updated_timestamp: datetime | None = None
+
+    @property
+    def key(self) -> str:
+        return self.module_name
+
+    @property
+    def content_hash(self) -> str:
+        return codec.digest([_content(getattr(self, each.name)) for each in fields(self)[:9]])
+
+
+@dataclass(frozen=True)
+class Snapshot:
+    """Both tables at one moment: their versions and rows."""
+
+    version: int
+    modules_version: int
+    sources: Mapping[Key, SourceRow] = field(default_factory=dict)
+    modules: Mapping[str, ModuleRow] = field(default_factory=dict)
+
+
+@dataclass(frozen=True)
+class Edit:
+    """What is to change: a row to put, or None to delete the one with that key."""
+
+    sources: Mapping[Key, SourceRow | None] = field(default_factory=dict)
+    modules: Mapping[str, ModuleRow | None] = field(default_factory=dict)
+
+    def __bool__(self) -> bool:
+        return bool(self.sources or self.modules)
+
+    def applied(self, to: Snapshot, at: datetime) -> Snapshot:
+        """The rows after the edit. Only what differs gets a new timestamp."""
+        return replace(to, sources=_put(to.sources, self.sources, at), modules=_put(to.modules, self.modules, at))
+
+
+@dataclass(frozen=True)
+class Commit:
+    """One version of the control table: who made it, when and how."""
+
+    version: int
+    at: datetime
+    by: str | None
+    operation: str
+    detail: dict[str, Any]
+
+
+def _put(rows: Mapping[Any, Any], edits: Mapping[Any, Any], at: datetime) -> dict[Any, Any]:
+    result = dict(rows)
+    for key, row in edits.items():
+        before = rows.get(key)
+        if row is None:
+            result.pop(key, None)
+        elif before is None:
+            result[key] = replace(row, created_timestamp=row.created_timestamp or at, updated_timestamp=row.updated_timestamp or at)
+        elif row.content_hash != before.content_hash:
+            result[key] = replace(row, created_timestamp=before.created_timestamp or at, updated_timestamp=at)
+    return result
+
+
+def _content(value: Any) -> Any:
+    """A JSON text as what it says, anything else as it is."""
+    if not isinstance(value, str) or value[:1] not in "{[":
+        return value
+    try:
+        return json.loads(value)
+    except ValueError:
+        return value

@@ -1,0 +1,73 @@
+"""Where jobs live: one port, with jobs kept in the ledger itself (`local`) and on Databricks (`databricks`).
+
+A job's settings have the shape of the Databricks Jobs API 2.2 everywhere, so that what is compared, merged and shown is the same.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field
+from typing import Any, Protocol
+
+# Tags by which a job is known to be ours, also when the ledger has lost sight of it.
+OWNER_TAG = "lakeledger"
+MODULE_TAG = "lakeledger_module"
+
+
+@dataclass(frozen=True)
+class JobSpec:
+    """What a module's job should be. `module` is the document that a local run carries out, its paths relative to `base`."""
+
+    module_name: str
+    settings: dict[str, Any]
+    module: dict[str, Any] = field(default_factory=dict)
+    base: str = ""
+
+
+@dataclass(frozen=True)
+class Job:
+    """A job as its backend has it now."""
+
+    job_id: str
+    settings: dict[str, Any]
+
+    @property
+    def name(self) -> str:
+        return str(self.settings.get("name", ""))
+
+    @property
+    def tags(self) -> dict[str, str]:
+        return dict(self.settings.get("tags") or {})
+
+    @property
+    def module_name(self) -> str | None:
+        return self.tags.get(MODULE_TAG)
+
+    @property
+    def is_paused(self) -> bool:
+        """Whether nothing starts it by itself: neither its schedule nor its trigger."""
+        return any((self.settings.get(part) or {}).get("pause_status") == "PAUSED" for part in ("schedule", "trigger", "continuous"))
+
+
+class JobBackend(Protocol):
+    """A place that keeps jobs and runs them."""
+
+    @property
+    def name(self) -> str: ...
+    def list(self) -> Sequence[Job]:
+        """Every job with our tag."""
+        ...
+
+    def find(self, job_id: str) -> Job | None:
+        """The job as it is now, or None if somebody deleted it."""
+        ...
+
+    def create(self, spec: JobSpec) -> Job: ...
+    def update(self, job_id: str, spec: JobSpec, remove: Sequence[str] = ()) -> Job:
+        """Set these settings in place and remove those fields; what is not named stays as people set it. Raises NotFound."""
+        ...
+
+    def delete(self, job_id: str) -> None: ...
+    def run_now(self, job_id: str, parameters: Mapping[str, str] | None = None) -> str:
+        """Start it now; the id of the run."""
+        ...
