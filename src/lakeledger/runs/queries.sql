@@ -45,6 +45,7 @@ select * from pipeline_runs
  where tenant_id = :tenant_id
    and (cast(:pipeline_id as text) is null or pipeline_id = :pipeline_id)
    and (cast(:status as text) is null or status = :status)
+   and (cast(:run_kind as text) is null or run_kind = :run_kind)
    and (cast(:before_time as timestamptz) is null or (start_time, pipeline_logging_id) < (:before_time, cast(:before_id as text)))
  order by start_time desc, pipeline_logging_id desc
  limit :page_size

@@ -140,7 +140,13 @@ def get(tx: Transaction, run_id: str) -> Run:
 
 
 def list_page(
-    tx: Transaction, pipeline_id: str | None = None, status: str | None = None, limit: int = 50, before: Run | None = None
+    tx: Transaction,
+    pipeline_id: str | None = None,
+    status: str | None = None,
+    limit: int = 50,
+    before: Run | None = None,
+    *,
+    kind: str | None = None,
 ) -> list[Run]:
     """Runs, newest first; `before` continues after the last one of the page before."""
     if status is not None and status not in Status.__members__:
@@ -148,7 +154,7 @@ def list_page(
     if not 1 <= limit <= MAX_PAGE:
         raise Invalid(f"limit must be between 1 and {MAX_PAGE}, not {limit}")
     place = {"before_time": before.start_time if before else None, "before_id": before.id if before else None}
-    rows = tx.all(sql.list_runs, pipeline_id=pipeline_id, status=status, page_size=limit, **place)
+    rows = tx.all(sql.list_runs, pipeline_id=pipeline_id, status=status, run_kind=kind, page_size=limit, **place)
     return [Run(**row) for row in rows]
 
 

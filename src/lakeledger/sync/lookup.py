@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterable
 from datetime import datetime
 from enum import StrEnum
+from functools import lru_cache
 from typing import TypeVar
 
 from lakeledger import codec
@@ -12,6 +13,7 @@ from lakeledger.db import Row, Transaction
 from lakeledger.db.queries import Query
 from lakeledger.errors import Invalid, NotFound
 from lakeledger.runs.store import FIRST_ID, LAST_ID, MAX_PAGE
+from lakeledger.sync.masking import writable
 from lakeledger.sync.model import Source
 
 E = TypeVar("E", bound=StrEnum)
@@ -38,11 +40,10 @@ def check_limit(limit: int) -> int:
     return limit
 
 
+@lru_cache(maxsize=1_024)
 def table_key(schema: str, table: str | None) -> str:
     """What rows of a table are matched by. Raises Invalid without a schema."""
-    if not schema.strip():
-        raise Invalid("the name of a schema is needed")
-    return Source(schema, table).key
+    return writable(Source(schema, table).key)
 
 
 def tables_like(schema: str | None, table: str | None) -> str:
@@ -63,14 +64,13 @@ def time(value: datetime | str) -> datetime:
 def word(kind: type[E], value: str) -> E:
     """The member of a vocabulary, however its letters are cased. Raises Invalid that lists the words."""
     try:
-        return kind(value.strip().lower())
+        return value if isinstance(value, kind) else kind(value.strip().lower())
     except (AttributeError, ValueError):
         raise Invalid(f"{value!r} is not one of {_listed(kind)}") from None
 
 
 def _escaped(name: str) -> str:
-    folded = Source(name).key.removesuffix("/")
-    return folded.replace("!", "!!").replace("%", "!%").replace("_", "!_")
+    return writable(codec.fold(name)).replace("!", "!!").replace("%", "!%").replace("_", "!_")
 
 
 def _listed(kind: Iterable[StrEnum]) -> str:

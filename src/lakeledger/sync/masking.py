@@ -48,23 +48,30 @@ class Masking:
     def mask(self, record: Any, known: Iterable[str] = ()) -> Masked:
         """The record as it may be stored: without secrets, masked columns and the `known` values. Never raises."""
         whole = plain_record(record)
-        data = self._fitted(self._hide(scrub_value(whole, known=known)))
-        return Masked(data, complete=data == whole and TOO_DEEP not in codec.to_json(data))
+        data: dict[str, Any] = scrub_value(whole, known=known)
+        data = self._hide(data) if self.columns else data
+        text = codec.to_json(data)
+        if len(text.encode()) > self.max_bytes:
+            return Masked(self._reduced(data), complete=False)
+        return Masked(data, complete=data == whole and TOO_DEEP not in text)
 
     def hidden(self, record: Any) -> frozenset[str]:
         """The values that are masked in the record: texts about it must not show them either."""
+        if record is None:
+            return frozenset()
         whole = plain_record(record)
-        return secrets_in(whole) | frozenset(text for text in self._masked_texts(whole) if len(text) >= SHORTEST_KNOWN)
+        masked = self._masked_texts(whole) if self.columns else ()
+        return secrets_in(whole) | frozenset(text for text in masked if len(text) >= SHORTEST_KNOWN)
 
     @cached_property
     def _pattern(self) -> re.Pattern[str] | None:
         return re.compile("|".join(fnmatch.translate(column.casefold()) for column in self.columns)) if self.columns else None
 
     def _names(self, path: tuple[str, ...]) -> bool:
-        """Whether a pattern names the value at that path: by the whole path or by the value's own name."""
-        if self._pattern is None or not path:
+        """Whether a pattern names the value at that path: by the whole path, by its end, or by the value's own name."""
+        if self._pattern is None:
             return False
-        return any(self._pattern.match(name.casefold()) for name in (".".join(path), path[-1]))
+        return any(self._pattern.match(".".join(path[start:]).casefold()) for start in range(len(path)))
 
     def _hide(self, value: Any, path: tuple[str, ...] = ()) -> Any:
         if self._names(path):
@@ -87,11 +94,9 @@ class Masking:
             for item in value:
                 yield from self._masked_texts(item, path)
 
-    def _fitted(self, data: dict[str, Any]) -> dict[str, Any]:
-        for form in (data, _shortened(data)):
-            if _size(form) <= self.max_bytes:
-                return form
-        return self._summary(data)
+    def _reduced(self, data: dict[str, Any]) -> dict[str, Any]:
+        shortened: dict[str, Any] = _shortened(data)
+        return shortened if _size(shortened) <= self.max_bytes else self._summary(data)
 
     def _summary(self, data: dict[str, Any]) -> dict[str, Any]:
         """What is said of a record that is too big: how big, which one, and as many of its columns as there is room for."""
@@ -108,13 +113,26 @@ class Masking:
 
 def storable(text: str, known: Iterable[str] = ()) -> str:
     """The text without secrets and without what a database cannot keep: NUL and halves of characters."""
-    return _whole(scrub(text, known))
+    return writable(scrub(text, known))
 
 
-def plain_record(record: Any) -> dict[str, Any]:
+def writable(text: str) -> str:
+    """The text without what a database cannot keep."""
+    if text.isascii() and "\0" not in text:
+        return text
+    return text.encode("utf-8", "backslashreplace").decode().replace("\0", "\\0")
+
+
+class PlainRecord(dict[str, Any]):
+    """A record that is plain JSON already, so that it need not be read again."""
+
+
+def plain_record(record: Any) -> PlainRecord:
     """The record as plain JSON; what is no object is wrapped as `{"value": …}`. Never raises."""
+    if isinstance(record, PlainRecord):
+        return record
     value = plain(record)
-    return value if isinstance(value, dict) else {"value": value}
+    return PlainRecord(value if isinstance(value, dict) else {"value": value})
 
 
 def plain(value: Any, ancestors: tuple[int, ...] = ()) -> Any:
@@ -146,7 +164,7 @@ def _plain_scalar(value: str | float | None) -> Any:
         case None | True | False:
             return value
         case str():
-            return _whole(value)
+            return writable(value)
         case int():
             return int(value) if value.bit_length() <= MAX_BITS else hex(value)
         case _:
@@ -165,7 +183,7 @@ def _plain_object(value: Any, ancestors: tuple[int, ...]) -> Any:
         case _ if opened is not value:
             return plain(opened, ancestors)
         case _:
-            return _whole(str(value))
+            return writable(str(value))
 
 
 def _opened(value: Any) -> Any:
@@ -181,7 +199,7 @@ def _opened(value: Any) -> Any:
 
 
 def _name(key: Any) -> str:
-    made = plain(key)
+    made = writable(key) if isinstance(key, str) else plain(key)
     return made if isinstance(made, str) else codec.to_json(made)
 
 
@@ -194,10 +212,6 @@ def _renamed(items: Iterable[tuple[str, Any]]) -> dict[str, Any]:
             name += "'"
         found[name] = item
     return found
-
-
-def _whole(text: str) -> str:
-    return text.encode("utf-8", "backslashreplace").decode().replace("\0", "\\0")
 
 
 def _texts(value: Any) -> Iterator[str]:

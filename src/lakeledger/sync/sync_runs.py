@@ -125,7 +125,7 @@ class SyncRuns:
         if not new.schema_name.strip():
             raise Invalid("a sync run needs the name of the schema that it synchronises")
         wanted = NewRun(
-            pipeline_id=f"sync:{new.schema_name}",
+            pipeline_id=_pipeline(new.schema_name),
             trigger_type="api",
             run_kind=KIND,
             config_hash=new.config_hash,
@@ -170,6 +170,12 @@ class SyncRuns:
         with self._store.read() as tx:
             return as_sync_run(run_store.get(tx, run_id))
 
+    def list(self, schema_name: str | None = None, limit: int = 50) -> Sequence[SyncRun]:
+        """Sync runs, newest first: of one schema or of all. Raises Invalid."""
+        with self._store.read() as tx:
+            runs = run_store.list_page(tx, schema_name and _pipeline(schema_name), limit=limit, kind=KIND)
+        return [as_sync_run(run) for run in runs]
+
     def recover(self, silence: timedelta | None = None) -> Sequence[SyncRun]:
         """End the runs whose worker is lost, or gave no sign for so long. A living one is never ended for its age."""
         with self._store.write() as tx:
@@ -202,6 +208,10 @@ def word(vocabulary: type[E], given: str) -> E:
         return vocabulary(str(given).lower())
     except ValueError:
         raise Invalid(f"{given!r} is not one of {', '.join(vocabulary)}") from None
+
+
+def _pipeline(schema_name: str) -> str:
+    return f"{KIND}:{schema_name}"
 
 
 def _outcome(status: SyncStatus, message: str | None, details: Mapping[str, Any] | None) -> Outcome:

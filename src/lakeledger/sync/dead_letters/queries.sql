@@ -82,24 +82,46 @@ select id, fingerprint, error_type, error_message, record_complete from dead_let
  order by created_at, id
  limit :page_size
 
--- name: claim
--- Two ordered walks of the same index; one over both statuses would sort the whole queue for every claim.
+-- name: claim@sqlite
+-- What is free and what has expired are two walks: one over both statuses would sort the whole queue for every claim.
 update dead_letter_queue
    set status = 'processing', claimed_by = :worker, claimed_until = :until
- where tenant_id = :tenant_id and id in (
+ where id in (
     select id from (
         select id, created_at from (
             select id, created_at from dead_letter_queue
              where tenant_id = :tenant_id and status = 'pending'
-               and name_key like :names escape '!' and (cast(:fingerprint as text) is null or fingerprint = :fingerprint)
-             order by created_at, id limit :page_size) free
+               and (:names = '%' or name_key like :names escape '!')
+               and (cast(:fingerprint as text) is null or fingerprint = :fingerprint)
+             order by created_at, id limit :page_size
+        ) free
         union all
+        select id, created_at from dead_letter_queue
+         where tenant_id = :tenant_id and status = 'processing' and claimed_until <= :now
+           and (:names = '%' or name_key like :names escape '!')
+           and (cast(:fingerprint as text) is null or fingerprint = :fingerprint)
+    ) claimable order by created_at, id limit :page_size)
+returning *
+
+-- name: claim@postgres
+-- As an array it is found once; a planner without statistics may otherwise find it again for every letter in the queue.
+update dead_letter_queue
+   set status = 'processing', claimed_by = :worker, claimed_until = :until
+ where id = any(array(
+    select id from (
         select id, created_at from (
             select id, created_at from dead_letter_queue
-             where tenant_id = :tenant_id and status = 'processing' and claimed_until <= :now
-               and name_key like :names escape '!' and (cast(:fingerprint as text) is null or fingerprint = :fingerprint)
-             order by created_at, id limit :page_size) expired
-    ) claimable order by created_at, id limit :page_size)
+             where tenant_id = :tenant_id and status = 'pending'
+               and (:names = '%' or name_key like :names escape '!')
+               and (cast(:fingerprint as text) is null or fingerprint = :fingerprint)
+             order by created_at, id limit :page_size
+        ) free
+        union all
+        select id, created_at from dead_letter_queue
+         where tenant_id = :tenant_id and status = 'processing' and claimed_until <= :now
+           and (:names = '%' or name_key like :names escape '!')
+           and (cast(:fingerprint as text) is null or fingerprint = :fingerprint)
+    ) claimable order by created_at, id limit :page_size))
 returning *
 
 -- name: claim_these@sqlite

@@ -25,7 +25,7 @@ from lakeledger.sync.dead_letters.model import (
     dedupe_key,
 )
 from lakeledger.sync.failures import ErrorType, OperationType, classify, error_code, fingerprint
-from lakeledger.sync.masking import Masking, plain_record, storable
+from lakeledger.sync.masking import Masking, plain_record, storable, writable
 
 sql = load("lakeledger.sync.dead_letters")
 
@@ -165,15 +165,15 @@ def _linked_error(tx: Transaction, error_log_id: str | None) -> Row | None:
 
 def _draft(new: NewLetter, masking: Masking, error: Row | None) -> Draft:
     operation, kind = lookup.word(OperationType, new.operation_type).value, lookup.word(ItemKind, new.item_kind).value
-    name_key, payload_hash = lookup.table_key(new.schema_name, new.table_name), codec.digest(plain_record(new.record_data))
-    known = masking.hidden(new.record_data)
-    masked = masking.mask(new.record_data, known)
+    name_key, whole = lookup.table_key(new.schema_name, new.table_name), plain_record(new.record_data)
+    payload_hash, known = codec.digest(whole), masking.hidden(whole)
+    masked = masking.mask(whole, known)
     error_type = error["error_type"] if error else lookup.word(ErrorType, new.error_type or ErrorType.UNKNOWN).value
     message = message_of(new.error_message, known) if new.error_message else (error["error_message"] if error else None)
     return Draft(
-        schema_name=storable(new.schema_name),
-        table_name=storable(new.table_name) if new.table_name else None,
-        name_key=storable(name_key),
+        schema_name=writable(new.schema_name),
+        table_name=writable(new.table_name) if new.table_name else None,
+        name_key=name_key,
         operation_type=operation,
         item_kind=kind,
         source_record_id=storable(new.source_record_id, known) if new.source_record_id else None,

@@ -1,12 +1,10 @@
 -- name: add_error
 insert into error_log (
     id, tenant_id, sync_run_id, schema_name, table_name, name_key, error_type, error_code, error_message, error_details, stack_trace,
-    record_data, record_complete, operation_type, fingerprint, status, retry_count, max_retries, retry_after, last_retry_at,
-    dead_letter_id, occurred_at, resolved_at, resolved_by, resolution_note
+    record_data, record_complete, operation_type, fingerprint, status, retry_count, max_retries, retry_after, dead_letter_id, occurred_at
 ) values (
     :id, :tenant_id, :sync_run_id, :schema_name, :table_name, :name_key, :error_type, :error_code, :error_message, :error_details, :stack_trace,
-    :record_data, :record_complete, :operation_type, :fingerprint, :status, :retry_count, :max_retries, :retry_after, :last_retry_at,
-    :dead_letter_id, :occurred_at, :resolved_at, :resolved_by, :resolution_note
+    :record_data, :record_complete, :operation_type, :fingerprint, 'open', 0, :max_retries, :retry_after, :dead_letter_id, :now
 )
 
 -- name: get_error

@@ -17,7 +17,7 @@ from lakeledger.sync.dead_letters.model import UNKNOWN_OPERATION, Draft, ItemKin
 from lakeledger.sync.errors.model import ErrorGroup, ErrorLog, ErrorStatus, NewError
 from lakeledger.sync.errors.retry import RetryPolicy
 from lakeledger.sync.failures import ErrorType, OperationType, fingerprint
-from lakeledger.sync.masking import MASK, Masked, Masking, plain_record, storable
+from lakeledger.sync.masking import MASK, Masking, PlainRecord, plain_record, storable, writable
 
 sql = load("lakeledger.sync.errors")
 
@@ -37,10 +37,10 @@ class Filter:
 
 def add(tx: Transaction, new: NewError, masking: Masking, retry: RetryPolicy) -> ErrorLog:
     """Keep an error. With a record and no retries it is a dead letter at once. Raises Invalid."""
-    error = _made(tx, new, masking, retry)
-    if error.max_retries == 0 and error.record_data is not None:
-        payload_hash = codec.digest(plain_record(new.record_data))
-        letter = letters.put(tx, _draft(error, new.source_record_id, payload_hash))
+    whole = None if new.record_data is None else plain_record(new.record_data)
+    error = _made(tx, new, whole, masking, retry)
+    if error.max_retries == 0 and whole is not None:
+        letter = letters.put(tx, _draft(error, new.source_record_id, codec.digest(whole)))
         error = replace(error, dead_letter_id=letter.id)
     tx.execute(sql.add_error, **vars(error))
     return error
@@ -125,27 +125,27 @@ def open_error(tx: Transaction, error_id: str) -> ErrorLog:
     return error
 
 
-def _made(tx: Transaction, new: NewError, masking: Masking, retry: RetryPolicy) -> ErrorLog:
+def _made(tx: Transaction, new: NewError, whole: PlainRecord | None, masking: Masking, retry: RetryPolicy) -> ErrorLog:
     """The row of a new error: scrubbed of everything that is secret in what came with it."""
     kind = lookup.word(ErrorType, new.error_type)
-    known = masking.hidden(new.record_data) | masking.hidden(new.error_details)
-    record = Masked({}, complete=True) if new.record_data is None else masking.mask(new.record_data, known)
+    known = masking.hidden(whole) | masking.hidden(new.error_details)
+    record = None if whole is None else masking.mask(whole, known)
     message, code = letters.message_of(new.error_message, known), storable(new.error_code, known)[:CODE_LIMIT] if new.error_code else None
     retries = retry.attempts(kind, new.max_retries)
     return ErrorLog(
         id=clock.new_id(),
         tenant_id=tx.tenant_id,
         sync_run_id=new.sync_run_id,
-        schema_name=storable(new.schema_name),
-        table_name=storable(new.table_name) if new.table_name else None,
-        name_key=storable(lookup.table_key(new.schema_name, new.table_name)),
+        schema_name=writable(new.schema_name),
+        table_name=writable(new.table_name) if new.table_name else None,
+        name_key=lookup.table_key(new.schema_name, new.table_name),
         error_type=kind.value,
         error_code=code,
         error_message=message,
         error_details=_details(new, masking, known),
         stack_trace=storable(new.stack_trace, known)[-TRACE_LIMIT:] if new.stack_trace else None,
-        record_data=None if new.record_data is None else record.data,
-        record_complete=record.complete,
+        record_data=record.data if record else None,
+        record_complete=record is None or record.complete,
         operation_type=lookup.word(OperationType, new.operation_type).value if new.operation_type else None,
         fingerprint=fingerprint(kind.value, code, message),
         status=ErrorStatus.OPEN.value,

@@ -69,16 +69,14 @@ def write(markers: Sequence[Marker]) -> str:
         return pretty([{"type": "LEGACY", "data": original(markers[0])}])
     shared = [marker for marker in markers if not marker.table_name]
     streams = _stream_states(marker for marker in markers if marker.table_name)
-    if not shared and not any(found.get("type") == "GLOBAL" for found in origins):
-        return pretty([{"type": "STREAM", "stream": stream} for stream in streams])
     if len(shared) > 1:
         raise Invalid(f"{FORMAT} has one shared state: export {' and '.join(map(told, shared))} one by one")
-    common = {"shared_state": _shared(shared[0])} if shared else {}
-    written = [stream["stream_descriptor"] for stream in streams]
-    for descriptor in origin(shared[0], FORMAT).get("streams_without_state", []) if shared else []:
-        if descriptor not in written:
-            streams.append({"stream_descriptor": descriptor, "stream_state": {}})
-    return pretty([{"type": "GLOBAL", "global": {**common, "stream_states": streams}}])
+    if shared:
+        streams += _streams_without_state(shared[0], streams)
+        return pretty([{"type": "GLOBAL", "global": {"shared_state": _shared(shared[0]), "stream_states": streams}}])
+    if any(found.get("type") == "GLOBAL" for found in origins):
+        return pretty([{"type": "GLOBAL", "global": {"stream_states": streams}}])
+    return pretty([{"type": "STREAM", "stream": stream} for stream in streams])
 
 
 def _states(records: Iterable[Record]) -> Iterator[Record]:
@@ -221,6 +219,13 @@ def _stream_states(markers: Iterable[Marker]) -> list[dict[str, Any]]:
     return list(states.values())
 
 
+def _streams_without_state(shared: Marker, streams: Sequence[dict[str, Any]]) -> list[dict[str, Any]]:
+    """Those that were there when the shared state was imported and have none since."""
+    written = [stream["stream_descriptor"] for stream in streams]
+    empty = origin(shared, FORMAT).get("streams_without_state", [])
+    return [{"stream_descriptor": descriptor, "stream_state": {}} for descriptor in empty if descriptor not in written]
+
+
 def _stream_state(marker: Marker) -> dict[str, Any]:
     document = original(marker)
     match marker.position:
@@ -230,10 +235,10 @@ def _stream_state(marker: Marker) -> dict[str, Any]:
             return {_CURSOR: document["value"], **without(document, "value")}
         case DocumentPosition():
             return document
-    raise Invalid(f"{told(marker)} is a {marker.position_kind}: {FORMAT} knows timestamp, number and its own documents")
+    raise Invalid(f"{told(marker)} is of the kind {marker.position_kind}: {FORMAT} knows timestamp, number and its own documents")
 
 
 def _shared(marker: Marker) -> dict[str, Any]:
     if not isinstance(marker.position, DocumentPosition):
-        raise Invalid(f"{told(marker)} is a {marker.position_kind} of a whole schema: {FORMAT} knows its own documents and those of tables")
+        raise Invalid(f"{told(marker)} is of the kind {marker.position_kind}, of a whole schema: {FORMAT} knows documents only")
     return original(marker)

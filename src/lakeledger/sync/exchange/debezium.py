@@ -11,7 +11,7 @@ from typing import Any
 from lakeledger import codec
 from lakeledger.errors import Invalid
 from lakeledger.sync.exchange.foreign import Foreign, Scan, origin, original, stamped, told
-from lakeledger.sync.exchange.text import Record, load, mapping, pretty, shown
+from lakeledger.sync.exchange.text import Record, load, mapping, pretty, shown, spread
 from lakeledger.sync.kinds import (
     BinlogPosition,
     DocumentPosition,
@@ -63,7 +63,7 @@ def knows(value: object) -> bool:
     match value:
         case {"offsets": list()} | {"partition": _, "offset": _}:
             return True
-        case {"key": list() | str()}:
+        case {"key": list() | str(), "value": _} | {"key": list() | str(), "payload": _}:
             return True
         case [[str(), dict()], _]:
             return True
@@ -117,39 +117,36 @@ def write(markers: Sequence[Marker]) -> str:
 
 
 def _entries(record: Record) -> Iterator[Entry]:
-    where, value = record.where, record.value
-    match value:
+    match record.value:
         case {"offsets": list(offsets)}:
-            for number, item in enumerate(offsets, start=1):
-                yield from _entries(Record(f"offset {number}", item))
+            yield from (_entry(f"{record.where}, offset {number}", item) for number, item in enumerate(offsets, start=1))
+        case list() if not knows(record.value):
+            yield from (_entry(each.where, each.value) for each in spread([record]))
+        case _:
+            yield _entry(record.where, record.value)
+
+
+def _entry(where: str, value: Any) -> Entry:
+    connector: str | None = None
+    match value:
         case {"partition": partition, "offset": offset}:
-            yield _entry(where, None, partition, offset)
+            pass
         case {"key": key, "value": offset} | {"key": key, "payload": offset}:
-            yield from _keyed(where, _parsed(key, where), _parsed(offset, where))
-        case [[str(), dict()] as key, offset]:
-            yield from _keyed(where, key, offset)
-        case list():
-            for number, item in enumerate(value, start=1):
-                yield from _entries(Record(f"{where}, entry {number}", item))
+            connector, partition = _key(_parsed(key, where), where)
+            offset = _parsed(offset, where)
+        case [[str(connector), dict(partition)], offset]:
+            pass
         case _:
             raise Invalid(f"{where}: expected a partition and its offset, or a key and its value, not {shown(value)}")
+    known = None if offset is None else mapping(offset, f"{where}: the offset")
+    return Entry(where, connector, mapping(partition, f"{where}: the partition"), known)
 
 
-def _keyed(where: str, key: Any, offset: Any) -> Iterator[Entry]:
+def _key(key: Any, where: str) -> tuple[str, dict[str, Any]]:
     match key:
         case [str(connector), dict(partition)]:
-            yield _entry(where, connector, partition, offset)
-        case _:
-            raise Invalid(f'{where}: the key must be ["connector", {{partition}}], not {shown(key)}')
-
-
-def _entry(where: str, connector: str | None, partition: Any, offset: Any) -> Entry:
-    return Entry(
-        where,
-        connector,
-        mapping(partition, f"{where}: the partition"),
-        None if offset is None else mapping(offset, f"{where}: the offset"),
-    )
+            return connector, partition
+    raise Invalid(f'{where}: the key must be ["connector", {{partition}}], not {shown(key)}')
 
 
 def _parsed(value: Any, where: str) -> Any:
@@ -170,7 +167,7 @@ def _source_position(entry: Entry, schema: str | None) -> Foreign:
     table = entry.partition.get("table")
     try:
         source = Source(name, table if isinstance(table, str) and table else None, MarkerType.STREAM)
-        return Foreign(source, position(_stamped(entry.offset or {}, entry)))
+        return Foreign(source, position(_stamped(entry.offset or {}, entry.connector, partition=entry.partition)))
     except Invalid as error:
         raise Invalid(f"{entry.where} ({codec.to_json(entry.partition)}): {error}") from error
 
@@ -188,8 +185,7 @@ def _sink_position(entries: Sequence[Entry], schema: str | None) -> Foreign:
     name = schema if schema is not None else entries[0].connector or (next(iter(offsets)) if len(offsets) == 1 else None)
     if name is None:
         raise Invalid(f"the sink reads {', '.join(offsets)}: give the schema that its position belongs to")
-    connector = {} if entries[0].connector is None else {"connector": entries[0].connector}
-    return Foreign(Source(name, None, MarkerType.STREAM), OffsetsPosition(offsets, stamped({}, FORMAT, **connector)))
+    return Foreign(Source(name, None, MarkerType.STREAM), OffsetsPosition(offsets, _stamped({}, entries[0].connector)))
 
 
 def _count(value: Any) -> int | None:
@@ -201,9 +197,8 @@ def _count(value: Any) -> int | None:
     return number if 0 <= number < 2**63 else None
 
 
-def _stamped(offset: Mapping[str, Any], entry: Entry) -> dict[str, Any]:
-    connector = {} if entry.connector is None else {"connector": entry.connector}
-    return stamped(offset, FORMAT, partition=entry.partition, **connector)
+def _stamped(offset: Mapping[str, Any], connector: str | None, **origin: Any) -> dict[str, Any]:
+    return stamped(offset, FORMAT, **origin, **({} if connector is None else {"connector": connector}))
 
 
 def _resume_token(offset: dict[str, Any]) -> ResumeTokenPosition:
@@ -262,7 +257,7 @@ def _offset(marker: Marker) -> dict[str, Any]:
         case BinlogPosition() | GtidPosition() | DocumentPosition():
             return document
     raise Invalid(
-        f"{told(marker)} is a {marker.position_kind}: {FORMAT} knows lsn, binlog, gtid, resume_token, offsets and its own documents"
+        f"{told(marker)} is of the kind {marker.position_kind}: {FORMAT} knows lsn, binlog, gtid, resume_token, offsets and documents"
     )
 
 

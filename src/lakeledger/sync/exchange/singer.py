@@ -119,4 +119,4 @@ def _bookmark(marker: Marker) -> dict[str, Any]:
             return {_CURSOR: document["value"], **without(document, "value")}
         case DocumentPosition():
             return document
-    raise Invalid(f"{told(marker)} is a {marker.position_kind}: {FORMAT} knows timestamp, number, lsn and its own documents")
+    raise Invalid(f"{told(marker)} is of the kind {marker.position_kind}: {FORMAT} knows timestamp, number, lsn and its own documents")

@@ -13,6 +13,7 @@ from lakeledger.errors import Invalid
 # How Java's serialisation begins, after two bytes that survive no decoding as text.
 _JAVA = "\x00\x05"
 _SHOWN = 80
+_DEEPEST = 100
 
 
 @dataclass(frozen=True)
@@ -53,6 +54,11 @@ def load(text: str) -> Any:
         json.dumps(value, ensure_ascii=False).encode()
     except RecursionError:
         raise ValueError("it is nested too deeply") from None
+    level = [value]
+    for _ in range(_DEEPEST):
+        level = [inner for outer in level for inner in _inside(outer)]
+    if level:
+        raise ValueError("it is nested too deeply")
     return value
 
 
@@ -93,6 +99,10 @@ def _lines(text: str, error: ValueError) -> Iterator[Record]:
                 raise Invalid(f"this is neither JSON nor JSON lines: {error}") from error
             raise Invalid(f"line {number} is no JSON: {wrong}") from wrong
         yield Record(f"line {number}", parts)
+
+
+def _inside(value: Any) -> Iterable[Any]:
+    return value.values() if isinstance(value, dict) else value if isinstance(value, list) else ()
 
 
 def _refused(name: str) -> NoReturn:

@@ -6,6 +6,7 @@ import errno
 import hashlib
 import re
 from collections.abc import Iterator, Mapping
+from functools import lru_cache
 from typing import Any
 
 from lakeledger.sync.failures import known
@@ -27,6 +28,8 @@ def error_code(error: BaseException) -> str | None:
     return next(filter(None, map(_code, _chain(error))), None)
 
 
+# Errors come in bursts of the same few messages.
+@lru_cache(maxsize=256)
 def fingerprint(error_type: str, code: str | None, message: str) -> str:
     """What errors with the same cause have in common: 16 hexadecimal digits of type, code and the message's template."""
     return hashlib.sha256("\0".join((error_type, code or "", template(message))).encode("utf-8", "replace")).hexdigest()[:16]
@@ -55,14 +58,14 @@ def _by_evidence(error: BaseException) -> ErrorType | None:
     names = _class_names(error)
     return (
         _longest(known.SQL_STATES, _sql_state(error))
-        or (_by_sqlite(error) if type(error).__module__ == "sqlite3" else None)
+        or _by_sqlite(error)
         or _longest(known.SPARK_CONDITIONS, _ask(error, "getCondition"))
         or (known.MONGO_CODES.get(getattr(error, "code", None) or 0) if "PyMongoError" in names else None)
         or _longest(known.SERVICE_CODES, _service_code(error))
         or known.HTTP_STATUSES.get(_http_status(error))
         or _first(known.BY_CLASS, names)
         or (known.ERRNOS.get(error.errno or 0) if isinstance(error, OSError) else None)
-        or (_by_words(error) or ErrorType.CONNECTION if "OperationalError" in names else None)
+        or (_by_operation(error) if "OperationalError" in names else None)
         or (_by_quoted_class(error) if {"PySparkException", "Py4JError"} & set(names) else None)
     )
 
@@ -83,8 +86,12 @@ def _by_quoted_class(error: BaseException) -> ErrorType | None:
 
 
 def _by_sqlite(error: BaseException) -> ErrorType | None:
-    name = getattr(error, "sqlite_errorname", None)
-    return _longest(known.SQLITE_ERRORS, name) or _first(known.BY_CLASS, _class_names(error)) or _by_words(error)
+    return _longest(known.SQLITE_ERRORS, getattr(error, "sqlite_errorname", None))
+
+
+def _by_operation(error: BaseException) -> ErrorType | None:
+    """By the words of a driver's OperationalError: SQLite says so of wrong statements too, others of what they cannot reach."""
+    return _by_words(error) or (None if type(error).__module__ == "sqlite3" else ErrorType.CONNECTION)
 
 
 def _code(error: BaseException) -> str | None:

@@ -1,0 +1,129 @@
+"""Settings compared field by field: what we changed, what people changed by hand, and what both did."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping
+from dataclasses import dataclass
+from typing import Any, Literal
+
+from lakeledger import codec
+
+# Lists whose entries have a name: compared entry by entry, whatever their order.
+NAMED_LISTS = {"tasks": "task_key", "parameters": "name", "environments": "environment_key", "job_clusters": "job_cluster_key"}
+
+Path = tuple[str, ...]
+Side = Literal["ours", "theirs", "both"]
+
+
+class _Absent:
+    """What a side that does not have the field has there."""
+
+
+ABSENT = _Absent()
+
+
+@dataclass(frozen=True)
+class FieldChange:
+    """One field that is not the same everywhere: as we last set it, as we want it now, as the backend has it. None is absent."""
+
+    path: Path
+    side: Side
+    before: Any
+    ours: Any
+    theirs: Any
+
+    @property
+    def name(self) -> str:
+        return ".".join(self.path)
+
+    def words(self) -> str:
+        """What is different, as people say it."""
+        match self.side:
+            case "ours" if is_entry(self.path):
+                return f"{self.name} is {'removed' if self.ours is None else 'added'}"
+            case "ours" if self.theirs is None:
+                return f"{self.name} becomes {_told(self.ours)}"
+            case "ours" if self.ours is None:
+                return f"{self.name} is removed (was {_told(self.theirs)})"
+            case "ours":
+                return f"{self.name} changes from {_told(self.theirs)} to {_told(self.ours)}"
+            case "theirs":
+                return f"{self.name} was changed by hand from {_told(self.before)} to {_told(self.theirs)}, and is left so"
+            case _:
+                return f"{self.name} was {_told(self.before)}; you want {_told(self.ours)}, somebody set {_told(self.theirs)} by hand"
+
+    def to_dict(self) -> dict[str, Any]:
+        """As scripts read it."""
+        return {"field": self.name, "side": self.side, "before": self.before, "ours": self.ours, "theirs": self.theirs}
+
+
+def compare(before: Mapping[str, Any], ours: Mapping[str, Any], theirs: Mapping[str, Any]) -> list[FieldChange]:
+    """The fields that differ between what we want and what is there. What only people have set is theirs, and no difference."""
+    flat = [dict(flatten(settings)) for settings in (before, ours, theirs)]
+    paths = sorted({path for side in flat for path in side})
+    found = [change for path in paths if (change := _compare(path, *(side.get(path, ABSENT) for side in flat)))]
+    whole = {change.path for change in found if is_entry(change.path)}
+    return [change for change in found if change.path in whole or change.path[:2] not in whole]
+
+
+def merged(theirs: Mapping[str, Any], ours: Mapping[str, Any], changes: list[FieldChange], prefer: Side = "ours") -> dict[str, Any]:
+    """What is there, with our changes made to it. Where both changed, `prefer` says who is followed."""
+    flat, wanted = dict(flatten(theirs)), dict(flatten(ours))
+    for change in changes:
+        if change.side == "theirs" or (change.side == "both" and prefer == "theirs"):
+            continue
+        replaced = [path for path in {**flat, **wanted} if path == change.path or (is_entry(change.path) and path[:2] == change.path)]
+        for path in replaced:
+            flat.pop(path, None)
+        flat.update({path: wanted[path] for path in replaced if path in wanted})
+    return unflatten({path: flat[path] for path in {**wanted, **flat} if path in flat})
+
+
+def is_entry(path: Path) -> bool:
+    """Whether it is a whole entry of a named list: a task, a parameter."""
+    return len(path) == 2 and path[0] in NAMED_LISTS
+
+
+def flatten(settings: Mapping[str, Any], prefix: Path = ()) -> Iterator[tuple[Path, Any]]:
+    """Every field with its path. An entry of a named list is there by its name, and its fields are below it."""
+    for name, value in settings.items():
+        path = (*prefix, name)
+        key = None if prefix else NAMED_LISTS.get(name)
+        if key and isinstance(value, list) and all(isinstance(item, dict) and key in item for item in value):
+            for item in value:
+                yield (*path, str(item[key])), {}
+                yield from flatten({field: inner for field, inner in item.items() if field != key}, (*path, str(item[key])))
+        elif isinstance(value, Mapping) and value:
+            yield from flatten(value, path)
+        else:
+            yield path, value
+
+
+def unflatten(flat: Mapping[Path, Any]) -> dict[str, Any]:
+    """Settings from their fields."""
+    settings: dict[str, Any] = {}
+    for path, value in flat.items():
+        node = settings
+        for name in path[:-1]:
+            node = node.setdefault(name, {})
+        if value == {}:
+            node.setdefault(path[-1], {})
+        else:
+            node[path[-1]] = value
+    for name, key in NAMED_LISTS.items():
+        if isinstance(entries := settings.get(name), dict):
+            settings[name] = [{key: entry, **fields} for entry, fields in entries.items()]
+    return settings
+
+
+def _compare(path: Path, before: Any, ours: Any, theirs: Any) -> FieldChange | None:
+    if ours == theirs or (before is ABSENT and ours is ABSENT):
+        return None
+    side: Side = "theirs" if before == ours else "ours" if before == theirs else "both"
+    return FieldChange(path, side, *(None if value is ABSENT else value for value in (before, ours, theirs)))
+
+
+def _told(value: Any) -> str:
+    if value is None:
+        return "nothing"
+    return value if isinstance(value, str) else codec.to_json(value)

@@ -1,0 +1,98 @@
+"""From a module to its tasks: what waits for what, under keys that no two tasks share."""
+
+from __future__ import annotations
+
+import hashlib
+import re
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Any
+
+from lakeledger.config import suggest
+from lakeledger.errors import Invalid
+
+if TYPE_CHECKING:
+    from lakeledger.control.documents import AnySource, Module
+
+KEY_LENGTH = 100
+_KEY = re.compile(rf"[A-Za-z0-9_-]{{1,{KEY_LENGTH}}}")
+
+
+@dataclass(frozen=True)
+class Task:
+    """One active source as a task: its key, and the keys of the tasks that it waits for."""
+
+    key: str
+    source: AnySource
+    waits_for: tuple[str, ...]
+    run_if: str
+
+
+def tasks(module: Module) -> list[Task]:
+    """The module's active sources in an order in which they can run. Raises Invalid for a cycle or an unknown name.
+
+    A source waits for every source of the next lower execution_order, and for those that it depends on; for one that is switched off,
+    nobody waits.
+    """
+    active = {source.source_id: source for source in module.sources if source.is_active}
+    known = [source.source_id for source in module.sources]
+    before = _levels_before(active)
+    waits: dict[str, set[str]] = {}
+    for name, source in active.items():
+        if unknown := [other for other in source.depends_on if other not in known]:
+            raise Invalid(f"{module.module_name}.{name} depends on {unknown[0]!r}, which is not there{suggest(unknown[0], known)}")
+        waits[name] = before[name] | (set(source.depends_on) & active.keys())
+    order = _in_order(module.module_name, waits)
+    keys = task_keys(order)
+    return [
+        Task(keys[name], active[name], tuple(keys[other] for other in order if other in waits[name]), active[name].run_if) for name in order
+    ]
+
+
+def task_keys(names: Sequence[str]) -> dict[str, str]:
+    """A key for each name, made of what every backend allows; names that look alike then still have different keys."""
+    keys = {name: name for name in names if _KEY.fullmatch(name)}
+    for name in names:
+        if name not in keys:
+            digest = hashlib.sha256(name.encode()).hexdigest()
+            plain = re.sub(r"[^A-Za-z0-9_-]", "_", name)
+            keys[name] = next(
+                key for size in range(8, 65) if (key := f"{plain[: KEY_LENGTH - 1 - size]}_{digest[:size]}") not in keys.values()
+            )
+    return keys
+
+
+def _levels_before(active: Mapping[str, Any]) -> dict[str, set[str]]:
+    """For each source, all sources of the next lower execution_order."""
+    orders = sorted({source.execution_order for source in active.values()})
+    lower = dict(zip(orders[1:], orders, strict=False))
+    return {
+        name: {other for other, each in active.items() if each.execution_order == lower.get(source.execution_order)}
+        for name, source in active.items()
+    }
+
+
+def _in_order(module: str, waits: Mapping[str, set[str]]) -> list[str]:
+    """Every name after those it waits for, otherwise as given. Raises Invalid that shows a cycle."""
+    order: list[str] = []
+    done: set[str] = set()
+    left = list(waits)
+    while left:
+        ready = [name for name in left if waits[name] <= done]
+        if not ready:
+            raise Invalid(
+                f"the tasks of {module} wait for each other: {' → '.join(_cycle(waits, left))}; change depends_on or execution_order"
+            )
+        order += ready
+        done.update(ready)
+        left = [name for name in left if name not in done]
+    return order
+
+
+def _cycle(waits: Mapping[str, set[str]], left: Sequence[str]) -> list[str]:
+    path = [left[0]]
+    while True:
+        following = min(name for name in waits[path[-1]] if name in left)
+        if following in path:
+            return [*path[path.index(following) :], following]
+        path.append(following)

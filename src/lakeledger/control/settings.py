@@ -1,0 +1,90 @@
+"""From a module to the settings of its job, in the shape of the Databricks Jobs API 2.2."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import TYPE_CHECKING, Any
+
+from lakeledger.control.graph import Task, tasks
+from lakeledger.jobs import MODULE_TAG, OWNER_TAG, JobSpec
+
+if TYPE_CHECKING:
+    from lakeledger.control.documents import Module
+
+ENVIRONMENT = "lakeledger"
+
+
+def job_spec(module: Module, control_table: str, base: str = "", package: str = "lakeledger") -> JobSpec:
+    """What the module's job should be. Raises Invalid if its tasks have no order."""
+    return JobSpec(module.module_name, job_settings(module, control_table, package), module.model_dump(mode="json", by_alias=True), base)
+
+
+def job_settings(module: Module, control_table: str, package: str = "lakeledger") -> dict[str, Any]:
+    """The settings of the module's job: only what the module says, so that everything else stays as people set it."""
+    made = [_task(module, task, control_table) for task in tasks(module)]
+    settings: dict[str, Any] = {
+        "name": module.module_name,
+        "tags": {**module.tags, OWNER_TAG: control_table, MODULE_TAG: module.module_name},
+        "tasks": made,
+        "max_concurrent_runs": module.max_concurrent_runs or 1,
+        **_schedule(module),
+        **_said(module),
+    }
+    if any(task.get("environment_key") == ENVIRONMENT for task in made):
+        settings["environments"] = [{"environment_key": ENVIRONMENT, "spec": {"client": "2", "dependencies": [package]}}]
+    return settings
+
+
+def paused(settings: Mapping[str, Any]) -> dict[str, Any]:
+    """The same settings, with nothing that starts the job by itself."""
+    parts = {name: {**settings[name], "pause_status": "PAUSED"} for name in ("schedule", "trigger") if settings.get(name)}
+    return {**settings, **parts}
+
+
+def _said(module: Module) -> dict[str, Any]:
+    """What a module may say or leave open."""
+    notifications = module.notifications.model_dump(exclude_defaults=True) if module.notifications else None
+    found = {
+        "description": module.description,
+        "timeout_seconds": module.timeout_seconds,
+        "parameters": [{"name": name, "default": value} for name, value in module.parameters.items()] or None,
+        "email_notifications": notifications or None,
+    }
+    return {name: value for name, value in found.items() if value is not None}
+
+
+def _schedule(module: Module) -> dict[str, Any]:
+    parts = {"schedule": module.schedule, "trigger": module.trigger}
+    return {name: part.model_dump(mode="json", exclude_none=True) for name, part in parts.items() if part is not None}
+
+
+def _task(module: Module, task: Task, control_table: str) -> dict[str, Any]:
+    source = task.source
+    settings: dict[str, Any] = {"task_key": task.key, "run_if": task.run_if, **_work(module, task, control_table)}
+    if task.waits_for:
+        settings["depends_on"] = [{"task_key": key} for key in task.waits_for]
+    limits = {
+        "timeout_seconds": source.timeout_seconds,
+        "max_retries": source.max_retries or None,
+        "min_retry_interval_millis": None if source.retry_seconds is None else int(source.retry_seconds * 1000),
+    }
+    return {**settings, **{name: value for name, value in limits.items() if value is not None}}
+
+
+def _work(module: Module, task: Task, control_table: str) -> dict[str, Any]:
+    """What the task does. What only lakeledger can do is done by its own program, which reads the source from the control table."""
+    config = task.source.transformation_config
+    match config.task_type:
+        case "notebook" | "python_wheel" | "pipeline" | "dbt":
+            part = f"{config.task_type}_task"
+            return {part: getattr(config, part).model_dump(mode="json", exclude_none=True)}
+        case "spark_jar":
+            said = config.spark_jar_task.model_dump(mode="json", exclude_none=True)
+            jar = said.pop("jar_uri", None)
+            return {"spark_jar_task": said, **({"libraries": [{"jar": jar}]} if jar else {})}
+        case "sql_file" if config.sql_task.warehouse_id:
+            return {"sql_task": {"warehouse_id": config.sql_task.warehouse_id, "file": {"path": config.sql_task.sql_file_path}}}
+        case _:
+            words = ["run", "--control", control_table, "--module", module.module_name, "--source", task.source.source_id]
+            program = {"package_name": "lakeledger", "entry_point": "lakeledger", "parameters": words}
+            return {"python_wheel_task": program, "environment_key": ENVIRONMENT}

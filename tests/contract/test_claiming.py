@@ -1,0 +1,68 @@
+"""Two worker processes empty one queue: no letter is given to both, and none is left."""
+
+from __future__ import annotations
+
+import json
+import subprocess
+import sys
+from collections import Counter
+from collections.abc import Iterator, Sequence
+from contextlib import ExitStack, contextmanager
+from pathlib import Path
+from typing import Any
+
+from lakeledger import Ledger
+from lakeledger.sync import NewLetter
+from lakeledger.sync.dead_letters import store
+from lakeledger.sync.masking import Masking
+
+SCRIPT = Path(__file__).parent / "claiming.py"
+WORKERS = ("w1", "w2")
+LETTERS, BATCH = 1_000, 7
+
+
+@contextmanager
+def claiming(url: str, worker: str) -> Iterator[subprocess.Popen[str]]:
+    command = [sys.executable, str(SCRIPT), url, worker, str(BATCH)]
+    process = subprocess.Popen(command, stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True)
+    try:
+        yield process
+    finally:
+        process.kill()
+        process.communicate()
+
+
+def heard(process: subprocess.Popen[str]) -> Any:
+    assert process.stdout is not None
+    line = process.stdout.readline()
+    assert line, "the worker ended"
+    return json.loads(line)
+
+
+def release(processes: Sequence[subprocess.Popen[str]]) -> None:
+    for process in processes:
+        assert process.stdin is not None
+        process.stdin.write("\n")
+        process.stdin.flush()
+
+
+def fill(ledger: Ledger) -> set[str]:
+    with ledger.store.write() as tx:
+        return {store.add(tx, NewLetter("shop", "orders", "insert", {"id": number}), Masking()).id for number in range(LETTERS)}
+
+
+def test_two_processes_get_each_letter_exactly_once(ledger: Ledger, url: str) -> None:
+    letters = fill(ledger)
+    with ExitStack() as running:
+        processes = [running.enter_context(claiming(url, worker)) for worker in WORKERS]
+        assert [heard(process) for process in processes] == ["ready", "ready"]
+        release(processes)
+        first = [heard(process) for process in processes]
+        release(processes)
+        got = [begun + heard(process) for begun, process in zip(first, processes, strict=True)]
+    assert all(len(begun) == BATCH for begun in first)
+    assert Counter(got[0] + got[1]) == Counter(letters)
+    for worker, ids in zip(WORKERS, got, strict=True):
+        held = [ledger.dead_letters.get(letter_id) for letter_id in ids]
+        assert {(letter.claimed_by, letter.status) for letter in held} == {(worker, "processing")}
+    assert ledger.dead_letters.claim(10) == []

@@ -1,0 +1,156 @@
+"""Replay: each letter is given to the callback once, and settled by how that went."""
+
+from __future__ import annotations
+
+from datetime import UTC, datetime
+from typing import Any
+
+import pytest
+
+from contract.making import execute, together
+from lakeledger import Invalid, Ledger
+from lakeledger.sync.dead_letters import DeadLetter, NewLetter
+from lakeledger.sync.errors import NewError
+
+RECORD = {"id": 12345, "order_date": "2023-13-45", "lines": [{"sku": "a", "qty": 2, "gift": None}]}
+
+
+def new(record: Any = None, **more: Any) -> NewLetter:
+    values = {"schema_name": "ecommerce", "table_name": "orders", "operation_type": "insert", **more}
+    return NewLetter(record_data=RECORD if record is None else record, **values)
+
+
+def fill(ledger: Ledger, count: int, **more: Any) -> list[DeadLetter]:
+    return [ledger.dead_letters.add(new({"id": number}, **more)) for number in range(count)]
+
+
+def expire_claim(ledger: Ledger, letter: DeadLetter) -> None:
+    past = datetime(2020, 1, 1, tzinfo=UTC)
+    assert execute(ledger, "update dead_letter_queue set claimed_until = :past where id = :id", past=past, id=letter.id) == 1
+
+
+def test_a_dry_replay_counts_and_calls_nothing(ledger: Ledger) -> None:
+    before = fill(ledger, 3, error_message="row 1 is bad")
+    ledger.dead_letters.add(new({"id": 9, "password": "hunter2"}, error_message="gone"))
+    called: list[DeadLetter] = []
+    plan = ledger.dead_letters.replay(called.append)
+    assert (plan.dry_run, plan.total, plan.incomplete, plan.replayed, plan.failed) == (True, 4, 1, 0, 0)
+    assert [(cause.count, cause.error_message) for cause in plan.groups] == [(3, "row 1 is bad"), (1, "gone")]
+    assert called == []
+    assert ledger.dead_letters.list()[1:] == before[::-1]
+
+
+def test_a_replay_gives_each_letter_out_once_and_settles_it(ledger: Ledger) -> None:
+    letters = fill(ledger, 7)
+    called: list[str] = []
+
+    def callback(letter: DeadLetter) -> None:
+        called.append(letter.id)
+        if letter.record_data["id"] == 3:
+            raise ValueError("still bad, password=hunter2")
+
+    done = ledger.dead_letters.replay(callback, dry_run=False, batch=2)
+    assert (done.total, done.replayed, done.failed, done.skipped, done.dry_run) == (7, 6, 1, 0, False)
+    assert called == [letter.id for letter in letters]
+    (left,) = ledger.dead_letters.list(status="pending")
+    assert (left.id, left.error_count, left.error_message) == (letters[3].id, 2, "ValueError: still bad, password=***")
+    (one, *_) = ledger.dead_letters.list(status="resolved")
+    assert one.resolution_method == "reprocessed"
+    assert (one.resolved_by or "").startswith(f"{ledger.worker.name} (replay ")
+
+
+def test_a_second_replay_has_nothing_to_do(ledger: Ledger) -> None:
+    fill(ledger, 3)
+    called: list[DeadLetter] = []
+    assert ledger.dead_letters.replay(called.append, dry_run=False).replayed == 3
+    again = ledger.dead_letters.replay(called.append, dry_run=False)
+    assert (again.total, again.replayed, len(called)) == (0, 0, 3)
+
+
+def test_a_replay_takes_only_what_was_asked_for(ledger: Ledger) -> None:
+    letters = fill(ledger, 3, error_message="bad")
+    other = ledger.dead_letters.add(new(schema_name="shop", error_message="gone"))
+    called: list[str] = []
+    replay = ledger.dead_letters.replay
+    replay(lambda letter: called.append(letter.id), schema="shop", table="orders", dry_run=False)
+    replay(lambda letter: called.append(letter.id), fingerprint=letters[0].fingerprint, limit=2, dry_run=False)
+    assert called == [other.id, letters[0].id, letters[1].id]
+    with pytest.raises(Invalid, match="at least 1"):
+        replay(print, limit=0)
+
+
+def test_a_replay_leaves_alone_what_another_worker_holds(ledger: Ledger) -> None:
+    letters = fill(ledger, 4)
+    ledger.dead_letters.claim(2, worker="w1")
+    expire_claim(ledger, letters[0])
+    called: list[str] = []
+    ledger.dead_letters.replay(lambda letter: called.append(letter.id), dry_run=False)
+    assert called == [letters[0].id, letters[2].id, letters[3].id]
+
+
+def test_a_replay_holds_no_transaction_while_the_callback_works(ledger: Ledger) -> None:
+    fill(ledger, 2)
+    logged: list[str] = []
+
+    def callback(letter: DeadLetter) -> None:
+        logged.append(ledger.errors.log(NewError("shop", None, "unknown", f"while {letter.id}")).id)
+
+    assert ledger.dead_letters.replay(callback, dry_run=False).replayed == 2
+    assert len(logged) == 2
+
+
+def test_an_incomplete_record_is_given_out_with_its_id_at_the_source(ledger: Ledger) -> None:
+    ledger.dead_letters.add(new({"id": 1, "password": "hunter2"}, source_record_id="mongo_1"))
+    seen: list[tuple[bool, str | None]] = []
+    done = ledger.dead_letters.replay(lambda letter: seen.append((letter.record_complete, letter.source_record_id)), dry_run=False)
+    assert seen == [(False, "mongo_1")]
+    assert (done.replayed, done.incomplete) == (1, 1)
+
+
+def test_an_interrupted_replay_gives_back_what_it_did_not_finish(ledger: Ledger) -> None:
+    letters = fill(ledger, 4)
+
+    def callback(letter: DeadLetter) -> None:
+        if letter.id == letters[1].id:
+            raise KeyboardInterrupt
+
+    with pytest.raises(KeyboardInterrupt):
+        ledger.dead_letters.replay(callback, dry_run=False)
+    assert [(letter.id, letter.status, letter.error_count) for letter in ledger.dead_letters.list()] == [
+        (letters[3].id, "pending", 1),
+        (letters[2].id, "pending", 1),
+        (letters[1].id, "pending", 1),
+        (letters[0].id, "resolved", 1),
+    ]
+
+
+def test_a_record_that_changed_while_it_was_replayed_waits_again(ledger: Ledger) -> None:
+    ledger.dead_letters.add(new({"qty": 1}, source_record_id="a"))
+    done = ledger.dead_letters.replay(lambda _: void(ledger.dead_letters.add(new({"qty": 2}, source_record_id="a"))), dry_run=False)
+    assert (done.replayed, done.skipped) == (0, 1)
+    (letter,) = ledger.dead_letters.list(status="pending")
+    assert letter.record_data == {"qty": 2}
+
+
+def test_a_slow_replay_renews_what_it_holds(ledger: Ledger) -> None:
+    letters = fill(ledger, 3)
+    until: list[datetime | None] = []
+
+    def callback(letter: DeadLetter) -> None:
+        until.append(ledger.dead_letters.get(letters[2].id).claimed_until)
+        expire_claim(ledger, letters[2])
+
+    done = ledger.dead_letters.replay(callback, dry_run=False, seconds=0.000_001)
+    assert (done.replayed, done.skipped) == (3, 0)
+    assert len(set(until)) == 3
+
+
+def test_two_replays_at_once_share_the_letters(ledger: Ledger) -> None:
+    fill(ledger, 30)
+    called: list[str] = []
+    done = together(lambda _: ledger.dead_letters.replay(lambda letter: called.append(letter.id), dry_run=False, batch=3), 2)
+    assert len(called) == len(set(called)) == sum(each.replayed for each in done) == 30
+
+
+def void(_: object) -> None:
+    """What a callback gives back."""
