@@ -30,7 +30,7 @@ _BARE = re.compile(
     re.DOTALL,
 )
 # Without one of these there is no secret to find: most texts are looked at only once.
-_HINT = re.compile(r"[=:'\"]|\b(?:bearer|basic)\s|eyJ|AKIA|ASIA", re.IGNORECASE)
+_HINT = re.compile(r"[=:'\"]|\b(?:bearer|basic)\s|eyJ|AKIA|ASIA|-----BEGIN", re.IGNORECASE)
 _PATTERNS = (_NAMED_SECRET, _SPOKEN_SECRET, _BEARER, _SIGNATURE, _BARE)
 
 # Shorter values are words that turn up everywhere.

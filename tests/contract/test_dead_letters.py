@@ -7,26 +7,11 @@ from typing import Any
 
 import pytest
 
-from contract.making import execute, opened, together
+from contract.lettering import RECORD, expire_claim, fill, new
+from contract.making import opened, together
 from lakeledger import Conflict, Invalid, Ledger, NotFound
-from lakeledger.sync.dead_letters import DeadLetter, NewLetter
+from lakeledger.sync.dead_letters import NewLetter
 from lakeledger.sync.errors import NewError
-
-RECORD = {"id": 12345, "order_date": "2023-13-45", "lines": [{"sku": "a", "qty": 2, "gift": None}]}
-
-
-def new(record: Any = None, **more: Any) -> NewLetter:
-    values = {"schema_name": "ecommerce", "table_name": "orders", "operation_type": "insert", **more}
-    return NewLetter(record_data=RECORD if record is None else record, **values)
-
-
-def fill(ledger: Ledger, count: int, **more: Any) -> list[DeadLetter]:
-    return [ledger.dead_letters.add(new({"id": number}, **more)) for number in range(count)]
-
-
-def expire_claim(ledger: Ledger, letter: DeadLetter) -> None:
-    past = datetime(2020, 1, 1, tzinfo=UTC)
-    assert execute(ledger, "update dead_letter_queue set claimed_until = :past where id = :id", past=past, id=letter.id) == 1
 
 
 def test_a_letter_comes_back_as_it_was_added(ledger: Ledger) -> None:

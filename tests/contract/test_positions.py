@@ -8,7 +8,7 @@ import pytest
 
 from contract.making import append, dump, new_file, together
 from lakeledger import Advance, Conflict, FilesPosition, Invalid, Ledger, NotFound, NumberPosition, Source, TimestampPosition
-from lakeledger.sync import Position, SourceFile, parse_position, parse_source
+from lakeledger.sync import DocumentPosition, Position, SourceFile, parse_position, parse_source
 from lakeledger.sync.positions.store import register_files
 
 MONDAY = datetime(2026, 1, 5, 0, 0, 0, 1, tzinfo=UTC)
@@ -178,3 +178,14 @@ def test_files_are_registered_once_and_take_their_new_identity(ledger: Ledger) -
     assert ledger.positions.files("shop") == [changed, b]
     ledger.positions.advance("other", FilesPosition(0, ""))
     assert ledger.positions.files("other") == []
+
+
+def test_a_text_that_the_database_cannot_keep_is_refused_or_kept_whole(ledger: Ledger) -> None:
+    document = {"cursor": "a\0b"}
+    if ledger.database.dialect == "sqlite":
+        ledger.positions.advance("shop", DocumentPosition(document))
+        assert ledger.positions.get("shop").position_data == document
+    else:
+        with pytest.raises(Invalid, match="cannot keep that text"):
+            ledger.positions.advance("shop", DocumentPosition(document))
+        assert ledger.positions.find("shop") is None

@@ -6,7 +6,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from lakeledger.redaction import scrub, scrub_value
+from lakeledger.redaction import scrub, scrub_value, secrets_in
 
 WORDS = st.text("abcdefghijklmnopqrstuvwxyz0123456789%+!$._-", min_size=1, max_size=20)
 
@@ -48,6 +48,15 @@ def test_a_password_is_replaced_and_the_rest_is_kept(text: str, expected: str) -
         "client_secret=hunter2",
         "aws_secret_access_key=hunter2",
         "spark.hadoop.fs.s3a.secret.key=hunter2",
+        "-----BEGIN RSA PRIVATE KEY-----\nhunter2\n-----END RSA PRIVATE KEY-----",
+        "-----BEGIN PRIVATE KEY-----\nhunter2 and no end",
+        "Authorization: Bearer hunter2",
+        "authorization: basic hunter2",
+        "used bearer hunter2hunter2hunter2",
+        "password: hunter2",
+        "X-Api-Key: hunter2",
+        "https://store/x?sv=1&sig=hunter2&se=2",
+        "login failed with eyJhbGciOiJI.hunter2hunter2.c2lnbmF0dXJl",
     ],
 )
 def test_no_way_to_write_a_secret_lets_it_out(text: str) -> None:
@@ -99,3 +108,17 @@ def test_what_is_called_a_secret_is_none_of_our_business_whatever_it_is() -> Non
     kept = {"password": "***", "secrets": {"db": "***", "n": ["***"]}, "AccountKey": "***", "batch_size": 5, "token": "${env:TOKEN}"}
     assert scrub_value(given) == kept
     assert scrub('.option("password", "hunter2")') == '.option("password", ***)'
+
+
+def test_secrets_that_a_value_gives_away_are_found_elsewhere() -> None:
+    known = secrets_in(
+        {"uri": "mongodb://app:hunter2@db", "options": {"password": "s3cr3t!", "port": 1}, "note": "api_key=abcdef", "pwd": "ab"}
+    )
+    assert known == {"hunter2", "s3cr3t!", "abcdef"}
+    assert scrub("tried hunter2 and s3cr3t! and ab", known) == "tried *** and *** and ab"
+    assert scrub_value({"hunter2": ["x hunter2"]}, known=known) == {"***": ["x ***"]}
+
+
+def test_what_is_no_secret_stays() -> None:
+    for text in ("unexpected token: ')' at 3", "a basic error", "12:30:45 done", "key: 7", "x = y == z", "https://host:8080/a?b=c"):
+        assert scrub(text) == text

@@ -66,11 +66,17 @@ def compare(before: Mapping[str, Any], ours: Mapping[str, Any], theirs: Mapping[
     return [change for change in found if change.path in whole or change.path[:2] not in whole]
 
 
-def merged(theirs: Mapping[str, Any], ours: Mapping[str, Any], changes: list[FieldChange], prefer: Side = "ours") -> dict[str, Any]:
-    """What is there, with our changes made to it. Where both changed, `prefer` says who is followed."""
+def shared(theirs: Mapping[str, Any], ours: Mapping[str, Any]) -> dict[str, Any]:
+    """Of what is there, the fields that we set as well."""
+    wanted = dict(flatten(ours))
+    return unflatten({path: value for path, value in flatten(theirs) if path in wanted})
+
+
+def merged(theirs: Mapping[str, Any], ours: Mapping[str, Any], changes: list[FieldChange]) -> dict[str, Any]:
+    """What is there, with our changes made to it. Where both changed, we are followed."""
     flat, wanted = dict(flatten(theirs)), dict(flatten(ours))
     for change in changes:
-        if change.side == "theirs" or (change.side == "both" and prefer == "theirs"):
+        if change.side == "theirs":
             continue
         replaced = [path for path in {**flat, **wanted} if path == change.path or (is_entry(change.path) and path[:2] == change.path)]
         for path in replaced:

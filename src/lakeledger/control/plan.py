@@ -7,7 +7,7 @@ from dataclasses import dataclass, field
 from typing import Any, Literal
 
 from lakeledger import codec
-from lakeledger.control.fields import FieldChange, compare, merged
+from lakeledger.control.fields import FieldChange, Side, compare, merged, shared
 from lakeledger.control.settings import paused
 from lakeledger.jobs import Job, JobSpec
 
@@ -110,7 +110,7 @@ def plan_actions(
     jobs: Mapping[str, Job],
     tagged: Mapping[str, Job],
     *,
-    prefer: Literal["ours", "theirs"] | None = None,
+    prefer: Side | None = None,
     prune: bool = False,
 ) -> list[Action]:
     """What to do for each module. `jobs` are the tracked jobs that are still there, `tagged` those of ours that are not tracked."""
@@ -120,7 +120,7 @@ def plan_actions(
     return sorted((*found, *gone), key=lambda action: action.module_name)
 
 
-def _for_wish(wish: Wish, mark: Tracked | None, jobs: Mapping[str, Job], tagged: Job | None, prefer: Any) -> Action:
+def _for_wish(wish: Wish, mark: Tracked | None, jobs: Mapping[str, Job], tagged: Job | None, prefer: Side | None) -> Action:
     job = jobs.get(mark.job_id) if mark else None
     if wish.problems or wish.spec is None:
         stays = "its last good job stays as it is" if job else "it gets no job"
@@ -130,13 +130,13 @@ def _for_wish(wish: Wish, mark: Tracked | None, jobs: Mapping[str, Job], tagged:
     return _for_known(wish.spec, mark, job, prefer) if mark else _for_new(wish.spec, tagged, prefer)
 
 
-def _for_new(spec: JobSpec, tagged: Job | None, prefer: Any) -> Action:
+def _for_new(spec: JobSpec, tagged: Job | None, prefer: Side | None) -> Action:
     if tagged is None:
         return Action("create", spec.module_name, None, "the module has no job yet", settings=spec.settings, spec=spec)
-    return _change("adopt", "a job with its tag is there, but was not known", spec, tagged, tagged.settings, prefer)
+    return _change("adopt", "a job with its tag is there, but was not known", spec, tagged, shared(tagged.settings, spec.settings), prefer)
 
 
-def _for_known(spec: JobSpec, mark: Tracked, job: Job | None, prefer: Any) -> Action:
+def _for_known(spec: JobSpec, mark: Tracked, job: Job | None, prefer: Side | None) -> Action:
     if job is None:
         return Action("recreate", spec.module_name, mark.job_id, "its job was deleted by somebody", settings=spec.settings, spec=spec)
     if mark.state != "active":
@@ -144,20 +144,17 @@ def _for_known(spec: JobSpec, mark: Tracked, job: Job | None, prefer: Any) -> Ac
     return _change("update", "the module changed", spec, job, mark.settings, prefer)
 
 
-def _change(kind: Kind, reason: str, spec: JobSpec, job: Job, before: Mapping[str, Any], prefer: Any) -> Action:
+def _change(kind: Kind, reason: str, spec: JobSpec, job: Job, before: Mapping[str, Any], prefer: Side | None) -> Action:
     """An update in place: what differs, and the settings with our side of it."""
-    changes = tuple(compare(before, spec.settings, job.settings))
-    to_do = [change for change in changes if change.side == "ours" or (change.side == "both" and prefer != "theirs")]
-    if kind == "update" and not to_do:
+    found = compare(before, spec.settings, job.settings)
+    changes = tuple(_settled(change, prefer) if prefer and change.side == "both" else change for change in found)
+    if kind == "update" and all(change.side == "theirs" for change in changes):
         told = "somebody changed it by hand" if changes else "nothing changed"
         return Action("unchanged", spec.module_name, job.job_id, told, changes, spec=spec)
-    settings = merged(job.settings, spec.settings, list(changes), prefer or "ours")
-    if prefer:
-        changes = tuple(_settled(change, prefer) if change.side == "both" else change for change in changes)
-    return Action(kind, spec.module_name, job.job_id, reason, changes, settings, spec)
+    return Action(kind, spec.module_name, job.job_id, reason, changes, merged(job.settings, spec.settings, list(changes)), spec)
 
 
-def _settled(change: FieldChange, prefer: Literal["ours", "theirs"]) -> FieldChange:
+def _settled(change: FieldChange, prefer: Side) -> FieldChange:
     return FieldChange(change.path, prefer, change.before, change.ours, change.theirs)
 
 

@@ -116,6 +116,8 @@ class PostgresDatabase:
                 return Conflict(f"another transaction got in the way: {text}; try again", retryable=True)
             case psycopg.errors.InsufficientPrivilege():
                 return Forbidden(f"{self.url}: {text}; ask for the right or open another database")
+            case psycopg.errors.UntranslatableCharacter() | psycopg.errors.CharacterNotInRepertoire():
+                return Invalid(f"the ledger cannot keep that text ({text}): take out NUL and halves of characters")
             case psycopg.errors.InvalidSchemaName():
                 return Invalid(f"{self.url}: {text}; create the schema that search_path names, or ask for the right to use it")
             case psycopg.OperationalError():

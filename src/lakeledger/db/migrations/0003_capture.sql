@@ -55,6 +55,7 @@ create index error_log_by_status on error_log (tenant_id, status, error_type, oc
 create index error_log_by_cause on error_log (tenant_id, fingerprint, occurred_at desc);
 create index error_log_due on error_log (tenant_id, retry_after) where status = 'open' and retry_after is not null;
 create index error_log_settled on error_log (tenant_id, resolved_at) where status <> 'open';
+create index error_log_of_letter on error_log (tenant_id, dead_letter_id) where dead_letter_id is not null;
 create index error_log_of_run on error_log (tenant_id, sync_run_id) where sync_run_id is not null;
 
 create table dead_letter_queue (
@@ -89,6 +90,7 @@ create table dead_letter_queue (
 
 -- The same record fails twice: one letter. Once it is settled, a new failure is a new letter.
 create unique index dead_letter_queue_once on dead_letter_queue (tenant_id, dedupe_key) where status in ('pending', 'processing');
+create index dead_letter_queue_by_time on dead_letter_queue (tenant_id, created_at desc, id desc);
 create index dead_letter_queue_by_status on dead_letter_queue (tenant_id, status, created_at, id);
 create index dead_letter_queue_claimed on dead_letter_queue (tenant_id, claimed_until) where status = 'processing';
 create index dead_letter_queue_by_cause on dead_letter_queue (tenant_id, fingerprint, status);

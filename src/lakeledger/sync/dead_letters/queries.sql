@@ -165,10 +165,14 @@ update dead_letter_queue
 returning *
 
 -- name: settle_errors
--- An error that failed a whole batch stays open until the last of its letters is settled.
+-- An error that failed a whole batch stays open until the last of its letters is settled. The errors are found by id, and the tenant
+-- only there: with it here, SQLite would rather go through every open error.
 update error_log
    set status = :status, resolved_at = :now, resolved_by = :by, resolution_note = :note, retry_after = null
- where tenant_id = :tenant_id and status = 'open' and (id = :error_log_id or dead_letter_id = :id)
+ where status = 'open'
+   and id in (select id from error_log where tenant_id = :tenant_id and dead_letter_id = :id
+              union all
+              select error_log_id from dead_letter_queue where tenant_id = :tenant_id and id = :id)
    and not exists (select 1 from dead_letter_queue other
                     where other.tenant_id = :tenant_id and other.error_log_id = error_log.id
                       and other.status in ('pending', 'processing'))

@@ -119,7 +119,7 @@ def settle(tx: Transaction, letter: DeadLetter, how: Settlement) -> DeadLetter:
     if row is None:
         raise Conflict(f"dead letter {letter.id} was settled by somebody else: read it again")
     ending["note"] = note or f"dead letter {letter.id} was {how.status.value}"
-    tx.execute(sql.settle_errors, status=_ERROR_STATUS[how.status], error_log_id=letter.error_log_id, **ending)
+    tx.execute(sql.settle_errors, status=_ERROR_STATUS[how.status], **ending)
     return DeadLetter(**row)
 
 

@@ -1,0 +1,66 @@
+-- What should run: the jobs of every backend as we last applied them, and the jobs and runs that the ledger itself keeps.
+
+create table jobs (
+    id                text primary key,
+    tenant_id         text not null,
+    control_table     text not null,
+    module_name       text not null,
+    backend           text not null,
+    job_id            text not null,
+    job_name          text not null,
+    settings          jsonb not null,
+    module            jsonb not null,
+    settings_hash     text not null,
+    control_version   bigint not null,
+    state             text not null check (state in ('active', 'paused', 'removed')),
+    created_timestamp timestamptz not null,
+    updated_timestamp timestamptz not null
+);
+
+create unique index jobs_by_module on jobs (tenant_id, control_table, module_name, backend);
+
+create table local_jobs (
+    job_id      text primary key,
+    tenant_id   text not null,
+    name        text not null,
+    settings    jsonb not null,
+    module      jsonb not null,
+    base        text not null,
+    paused      boolean not null,
+    next_run_at timestamptz,
+    watches     boolean not null,
+    seen        jsonb not null,
+    created_at  timestamptz not null,
+    updated_at  timestamptz not null,
+    version     bigint not null
+);
+
+create index local_jobs_due on local_jobs (tenant_id, next_run_at) where next_run_at is not null;
+create index local_jobs_watching on local_jobs (tenant_id, job_id) where watches;
+
+create table local_job_runs (
+    id            text primary key,
+    tenant_id     text not null,
+    job_id        text not null references local_jobs (job_id) on delete cascade,
+    cause         text not null check (cause in ('schedule', 'file_arrival', 'table_update', 'asked')),
+    due_at        timestamptz not null,
+    asked_by      text not null,
+    parameters    jsonb not null,
+    status        text not null check (status in ('queued', 'running', 'done', 'failed', 'skipped', 'cancelled')),
+    reason        text,
+    attempt       integer not null,
+    start_after   timestamptz not null,
+    run_id        text,
+    claimed_by    text,
+    claimed_on    text,
+    claimed_until timestamptz,
+    created_at    timestamptz not null,
+    started_at    timestamptz,
+    ended_at      timestamptz
+);
+
+-- A due time of a job is one run, however many schedulers see that it has come.
+create unique index local_job_runs_once on local_job_runs (job_id, due_at) where cause <> 'asked';
+create index local_job_runs_open on local_job_runs (tenant_id, status, start_after) where status in ('queued', 'running');
+create index local_job_runs_by_job on local_job_runs (tenant_id, job_id, due_at desc, id desc);
+create index local_job_runs_ended on local_job_runs (tenant_id, ended_at) where ended_at is not null;
