@@ -7,9 +7,7 @@ from dataclasses import dataclass
 from typing import Any, Literal
 
 from lakeledger import codec
-
-# Lists whose entries have a name: compared entry by entry, whatever their order.
-NAMED_LISTS = {"tasks": "task_key", "parameters": "name", "environments": "environment_key", "job_clusters": "job_cluster_key"}
+from lakeledger.jobs.settings import ENTRY_KEYS
 
 Path = tuple[str, ...]
 Side = Literal["ours", "theirs", "both"]
@@ -87,14 +85,14 @@ def merged(theirs: Mapping[str, Any], ours: Mapping[str, Any], changes: list[Fie
 
 def is_entry(path: Path) -> bool:
     """Whether it is a whole entry of a named list: a task, a parameter."""
-    return len(path) == 2 and path[0] in NAMED_LISTS
+    return len(path) == 2 and path[0] in ENTRY_KEYS
 
 
 def flatten(settings: Mapping[str, Any], prefix: Path = ()) -> Iterator[tuple[Path, Any]]:
     """Every field with its path. An entry of a named list is there by its name, and its fields are below it."""
     for name, value in settings.items():
         path = (*prefix, name)
-        key = None if prefix else NAMED_LISTS.get(name)
+        key = None if prefix else ENTRY_KEYS.get(name)
         if key and isinstance(value, list) and all(isinstance(item, dict) and key in item for item in value):
             for item in value:
                 yield (*path, str(item[key])), {}
@@ -116,7 +114,7 @@ def unflatten(flat: Mapping[Path, Any]) -> dict[str, Any]:
             node.setdefault(path[-1], {})
         else:
             node[path[-1]] = value
-    for name, key in NAMED_LISTS.items():
+    for name, key in ENTRY_KEYS.items():
         if isinstance(entries := settings.get(name), dict):
             settings[name] = [{key: entry, **fields} for entry, fields in entries.items()]
     return settings
