@@ -8,6 +8,7 @@ import sys
 from contract.making import append, execute, new_file, opened, together
 from lakeledger import Conflict, Ledger, NumberPosition
 from lakeledger.db.cache import Cache
+from lakeledger.sync import DocumentPosition, SchemaDefinition
 
 MOVER = """
 import sys, lakeledger
@@ -104,3 +105,15 @@ def test_of_two_writers_at_one_place_one_wins_and_the_other_hears_both_values(le
         f"the position of shop.orders is version 2, {{'value': {winner}}}; "
         f"it cannot go from version 1 to {{'value': {21 - winner}}}; retryable: True"
     )
+
+
+def test_what_a_reader_does_to_its_copy_is_seen_by_nobody(ledger: Ledger) -> None:
+    ledger.positions.advance("shop", DocumentPosition({"token": {"data": "x"}}))
+    ledger.positions.get("shop").position_data["token"]["data"] = "y"
+    assert ledger.positions.get("shop").position_data == {"token": {"data": "x"}}
+    ledger.schemas.register("shop.orders", SchemaDefinition([{"name": "id", "type": "int"}]))
+    for _ in range(2):
+        found = ledger.schemas.find("shop.orders")
+        assert found is not None
+        assert len(found.schema_definition["columns"]) == 1
+        found.schema_definition["columns"].clear()

@@ -9,7 +9,7 @@ from typing import Any
 import pytest
 
 from contract.making import dump, execute, opened, rows, wait_until
-from lakeledger import Ledger, NumberPosition, Unavailable
+from lakeledger import Conflict, Ledger, NumberPosition, Unavailable
 from lakeledger.config import RetentionSettings
 from lakeledger.runs import NewStep, cancelled
 from lakeledger.sync import NewError, NewLetter, NewSync, SchemaDefinition
@@ -166,6 +166,38 @@ def test_more_than_a_chunk_is_deleted_chunk_by_chunk(ledger: Ledger) -> None:
     assert steps[-1] == number
 
 
+def test_a_run_that_completed_under_a_key_is_kept_so_that_its_work_is_not_done_again(ledger: Ledger) -> None:
+    with ledger.run("nightly", idempotency_key="2024-01-01"):
+        pass
+    grow_old(ledger)
+    assert ledger.sync.cleanup() == NOTHING
+    with pytest.raises(Conflict, match="2024-01-01"), ledger.run("nightly", idempotency_key="2024-01-01"):
+        pass
+
+
+def test_runs_of_one_kind_can_be_cleaned_up_alone(ledger: Ledger) -> None:
+    with ledger.run("nightly"):
+        pass
+    a_sync_run(ledger)
+    grow_old(ledger)
+    assert ledger.sync.cleanup(run_kind="sync")["pipeline_runs"] == 1
+    assert [run.pipeline_id for run in ledger.runs.list()] == ["nightly"]
+
+
+def test_a_retention_for_ever_deletes_nothing(ledger: Ledger) -> None:
+    fill_with_what_is_over(ledger)
+    grow_old(ledger)
+    for_ever = RetentionSettings(1e12, 1e12, 1e12, 1e12, 99)
+    assert ledger.sync.cleanup(for_ever) == NOTHING
+
+
+def test_a_cleanup_that_is_told_to_stop_ends_after_its_chunk(ledger: Ledger) -> None:
+    fill_with_what_is_over(ledger)
+    grow_old(ledger)
+    removed = ledger.sync.cleanup(stop=lambda: True)
+    assert removed == {**NOTHING, "dead_letter_queue": 2}
+
+
 @pytest.fixture
 def background(ledger: Ledger) -> Iterator[BackgroundCleanup]:
     thread = BackgroundCleanup(ledger.sync.cleanup, first_pause=0.01, interval=0.01)
@@ -190,7 +222,7 @@ def test_the_background_goes_on_after_a_failure() -> None:
     def clean() -> dict[str, int]:
         rounds.append(1)
         if len(rounds) < 4:
-            raise Unavailable("no answer from postgresql://ann:hunter2@db")
+            raise (Unavailable, OverflowError, RuntimeError)[len(rounds) - 1]("no answer from postgresql://ann:hunter2@db")
         return {"pipeline_runs": 1}
 
     background = BackgroundCleanup(clean, first_pause=0.001, interval=0.002)

@@ -120,6 +120,8 @@ def test_it_may_be_used_before_it_is_initialised_and_initialised_twice(url: str)
     manager.initialize()
     manager.close()
     manager.close()
+    with pytest.raises(Invalid, match="is closed: make a new one"):
+        manager.get_stream_position("shop")
 
 
 def test_on_postgresql_the_tables_are_in_the_schema_that_was_named(postgres: Server) -> None:
@@ -252,3 +254,57 @@ def test_awaited_calls_do_the_same_and_do_not_hold_up_the_loop(url: str) -> None
     assert (ended.status, ended.records_processed, len(markers)) == ("completed", 5, 20)
     with opened(url) as ledger:
         assert len(rows(ledger, "select * from sync_markers")) == 20
+
+
+def test_many_first_uses_at_once_open_one_store_and_close_leaves_no_thread(url: str) -> None:
+    def heartbeats() -> int:
+        return sum(thread.name == "heartbeats" for thread in threading.enumerate())
+
+    async def work() -> int:
+        manager = aio.MetadataManager(url, enable_cleanup=False)
+        await asyncio.gather(*(manager.start_sync_run(f"s{number}", "stream") for number in range(5)))
+        alive = heartbeats()
+        await manager.close()
+        return alive
+
+    before = heartbeats()
+    assert asyncio.run(work()) == before + 1
+    wait_until(lambda: heartbeats() == before)
+
+
+def test_an_async_callback_is_awaited_for_each_letter(url: str) -> None:
+    applied: list[int] = []
+
+    async def apply(letter: DeadLetter) -> None:
+        await asyncio.sleep(0)
+        applied.append(letter.record_data["id"])
+
+    async def work() -> Any:
+        async with aio.MetadataManager(url, enable_cleanup=False) as manager:
+            for number in range(3):
+                await manager.add_to_dead_letter_queue("shop", "orders", "insert", {"id": number})
+            return await manager.reprocess_dead_letters(apply, dry_run=False)
+
+    assert asyncio.run(work()).replayed == 3
+    assert applied == [0, 1, 2]
+
+
+@pytest.mark.parametrize("days", [-1, float("nan"), float("inf")])
+def test_days_that_make_no_sense_are_refused_at_once(url: str, days: float) -> None:
+    with pytest.raises(Invalid, match="retention"):
+        MetadataManager(url, retention_days=days)
+
+
+@pytest.mark.parametrize("hours", [-1, float("nan")])
+def test_hours_that_make_no_sense_are_refused(manager: MetadataManager, hours: float) -> None:
+    with pytest.raises(Invalid, match="max_age_hours"):
+        manager.recover_failed_runs(hours)
+
+
+def test_the_manager_cleans_up_sync_runs_and_leaves_those_of_pipelines(ledger: Ledger) -> None:
+    with ledger.run("nightly"):
+        pass
+    with MetadataManager(ledger, enable_cleanup=False, retention_days=0) as manager:
+        manager.complete_sync_run(manager.start_sync_run("shop", "batch").id)
+        assert manager.cleanup_old_metadata()["pipeline_runs"] == 1
+    assert [run.pipeline_id for run in ledger.runs.list()] == ["nightly"]

@@ -189,3 +189,12 @@ def test_a_text_that_the_database_cannot_keep_is_refused_or_kept_whole(ledger: L
         with pytest.raises(Invalid, match="cannot keep that text"):
             ledger.positions.advance("shop", DocumentPosition(document))
         assert ledger.positions.find("shop") is None
+
+
+def test_a_slash_in_a_name_is_part_of_the_name(ledger: Ledger) -> None:
+    names = [("a/b", "c"), ("a", "b/c"), ("a/", None), ("a", "/"), ("a\\/b", "c"), ("a", None)]
+    for number, (schema, table) in enumerate(names):
+        ledger.positions.advance(Source(schema, table), NumberPosition(number))
+    assert [ledger.positions.get(Source(schema, table)).position for schema, table in names] == [
+        NumberPosition(n) for n in range(len(names))
+    ]

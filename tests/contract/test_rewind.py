@@ -119,3 +119,11 @@ def test_the_distance_of_a_log_position_is_told_in_bytes(ledger: Ledger) -> None
     for lsn in ("0/10", "1/0"):
         ledger.positions.advance("shop", LsnPosition(lsn))
     assert ledger.positions.preview_rewind("shop", Target(version=1)).distance == "4,294,967,280 bytes of WAL"
+
+
+def test_a_rewind_never_goes_forward(ledger: Ledger) -> None:
+    for number in (10, 20):
+        load(ledger, number)
+    ledger.positions.rewind(ledger.positions.preview_rewind("shop.orders", Target(version=1)))
+    with pytest.raises(Invalid, match="is not behind"):
+        ledger.positions.preview_rewind("shop.orders", Target(version=2))

@@ -56,7 +56,7 @@ def test_only_the_schema_and_the_hours_asked_for_count(ledger: Ledger) -> None:
     a_run(ledger, "other", "failed")
     execute(
         ledger,
-        "update pipeline_runs set start_time = :then where pipeline_logging_id = :id",
+        "update pipeline_runs set start_time = :then, end_time = :then where pipeline_logging_id = :id",
         then=datetime.now(UTC) - timedelta(hours=30),
         id=old,
     )
@@ -111,3 +111,11 @@ def test_what_this_process_uses_is_told(ledger: Ledger) -> None:
 def test_hours_must_make_sense(ledger: Ledger, hours: float) -> None:
     with pytest.raises(Invalid, match="hours must be between"):
         ledger.sync.statistics(hours=hours)
+
+
+def test_a_stream_counts_while_it_runs_and_when_it_ends_however_long_ago_it_began(ledger: Ledger) -> None:
+    run = ledger.sync.runs.start(NewSync("Shop", "stream"))
+    execute(ledger, "update pipeline_runs set start_time = :then", then=datetime.now(UTC) - timedelta(hours=30))
+    assert ledger.sync.statistics("shop")["sync_runs"]["running_runs"] == 1
+    ledger.sync.runs.complete(run.id, "completed", SyncRunStatistics(5))
+    assert ledger.sync.statistics("SHOP")["sync_runs"]["total_records_processed"] == 5

@@ -151,3 +151,30 @@ def test_a_run_may_be_completed_by_another_process_than_began_it(runs: SyncRuns,
         elsewhere = SyncRuns(other.store, Worker("other:1", "other", "other"), 60)
         assert elsewhere.heartbeat(run.id)
         assert elsewhere.complete(run.id, "completed", MOVED).statistics == MOVED
+
+
+def test_a_run_that_gave_a_sign_just_now_is_never_silent(runs: SyncRuns) -> None:
+    run = runs.start(NewSync("shop", "stream", instance_id="pod-1"))
+    assert runs.recover(silence=timedelta(0)) == []
+    assert runs.get(run.id).status == SyncStatus.RUNNING
+
+
+def test_a_run_of_another_kind_is_neither_ended_nor_kept_alive(runs: SyncRuns, ledger: Ledger) -> None:
+    with ledger.run("orders") as run:
+        before = ledger.runs.get(run.id)
+        for refused in (lambda: runs.complete(run.id, "failed"), lambda: runs.heartbeat(run.id)):
+            with pytest.raises(Invalid, match="not a sync run"):
+                refused()
+        assert ledger.runs.get(run.id) == before
+
+
+def test_what_json_does_not_know_is_kept_as_text(runs: SyncRuns) -> None:
+    run = runs.start(NewSync("shop", "batch", source_info={"raw": b"x", "rate": float("nan")}))
+    ended = runs.complete(run.id, "failed", None, "no", {"bytes": b"y", "at": timedelta(1)})
+    assert ended.source_info == {"raw": "eA==", "rate": "nan"}
+    assert set(ended.error_details or {}) == {"bytes", "at"}
+
+
+def test_a_position_is_noted_with_the_whole_id_of_its_run(runs: SyncRuns, ledger: Ledger) -> None:
+    run = runs.start(NewSync("shop", "batch"))
+    assert ledger.positions.advance("shop", NumberPosition(1), run_id=run.id[:30]).sync_run_id == run.id

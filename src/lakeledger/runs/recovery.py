@@ -54,7 +54,10 @@ def _step_verdict(step: Step) -> Outcome:
 
 
 def _is_silent(tx: Transaction, run: Run, silence: timedelta | None) -> bool:
-    return silence is not None and (run.heartbeat_at or run.start_time) <= tx.now - silence
+    """Whether it gave no sign for so long; never while its next one is not even due, which is after a third of its lease."""
+    last = run.heartbeat_at or run.start_time
+    due = (run.lease_expires_at - last) / 2 if run.lease_expires_at else timedelta(0)
+    return silence is not None and last <= tx.now - max(silence, due)
 
 
 def _is_older(tx: Transaction, run: Run, max_age: timedelta | None) -> bool:

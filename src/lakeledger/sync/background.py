@@ -5,8 +5,8 @@ from __future__ import annotations
 import threading
 from collections.abc import Callable
 
-from lakeledger.errors import LakeledgerError
 from lakeledger.redaction import scrub
+from lakeledger.runs import describe
 
 INTERVAL_SECONDS = 3_600.0
 FIRST_PAUSE_SECONDS = 60.0
@@ -37,8 +37,12 @@ class BackgroundCleanup:
         """Begin: the first round comes after a pause, so that opening a ledger stays quick."""
         self._thread.start()
 
+    def is_stopping(self) -> bool:
+        """Whether the round that is under way should end early."""
+        return self._closed.is_set()
+
     def close(self) -> None:
-        """Stop, after the round that is under way."""
+        """Stop, after the chunk that is under way."""
         self._closed.set()
         if self._thread.is_alive():
             self._thread.join()
@@ -48,7 +52,7 @@ class BackgroundCleanup:
         while not self._closed.wait(pause):
             try:
                 self.last, self.error, self.failures = self._clean(), None, 0
-            except LakeledgerError as error:
-                self.error, self.failures = scrub(str(error)), self.failures + 1
+            except Exception as error:  # noqa: BLE001 - the outermost loop: whatever it is, the next round tries again
+                self.error, self.failures = scrub(describe(error)), self.failures + 1
             self.rounds += 1
             pause = pause_after(self.failures, self._first_pause, self._interval)

@@ -48,11 +48,14 @@ class Capture:
         self,
         retention: RetentionSettings | None = None,
         *,
+        run_kind: str | None = None,
         dry_run: bool = False,
         progress: Callable[[str, int], None] = lambda _table, _count: None,
+        stop: Callable[[], bool] = lambda: False,
     ) -> dict[str, int]:
-        """Delete, or with `dry_run` count, what is older than its retention: rows by table."""
-        return cleanup.clean(self.store, retention or self.retention, dry_run=dry_run, progress=progress)
+        """Delete, or with `dry_run` count, what is older than its retention: rows by table. Runs of one kind, or of all."""
+        chosen = retention or self.retention
+        return cleanup.clean(self.store, chosen, run_kind=run_kind, dry_run=dry_run, progress=progress, stop=stop)
 
     def close(self) -> None:
         """Stop what runs in the background."""

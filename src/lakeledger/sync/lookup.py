@@ -14,7 +14,7 @@ from lakeledger.db.queries import Query
 from lakeledger.errors import Invalid, NotFound
 from lakeledger.runs.store import FIRST_ID, LAST_ID, MAX_PAGE
 from lakeledger.sync.masking import writable
-from lakeledger.sync.model import Source
+from lakeledger.sync.model import Source, key_part
 
 E = TypeVar("E", bound=StrEnum)
 
@@ -70,7 +70,7 @@ def word(kind: type[E], value: str) -> E:
 
 
 def _escaped(name: str) -> str:
-    return writable(codec.fold(name)).replace("!", "!!").replace("%", "!%").replace("_", "!_")
+    return writable(key_part(name)).replace("!", "!!").replace("%", "!%").replace("_", "!_")
 
 
 def _listed(kind: Iterable[StrEnum]) -> str:

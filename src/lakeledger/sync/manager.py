@@ -2,13 +2,14 @@
 
 from __future__ import annotations
 
+import threading
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import replace
 from datetime import datetime, timedelta
 from types import TracebackType
 from typing import Any, Protocol, Self
 
-from lakeledger import config, db
+from lakeledger import codec, config, db
 from lakeledger.config import RetentionSettings
 from lakeledger.db import Store, migrate
 from lakeledger.errors import Invalid
@@ -21,7 +22,8 @@ from lakeledger.sync.errors import ErrorLog, NewError
 from lakeledger.sync.kinds import Position, TimestampPosition, infer_position
 from lakeledger.sync.model import Marker, MarkerType, Source
 from lakeledger.sync.schemas import SchemaDefinition, SchemaVersion
-from lakeledger.sync.sync_runs import NewSync, SyncRun, SyncRunStatistics
+from lakeledger.sync.statistics import LONGEST_HOURS
+from lakeledger.sync.sync_runs import KIND, NewSync, SyncRun, SyncRunStatistics
 
 
 class HasCapture(Protocol):
@@ -51,23 +53,29 @@ class MetadataManager:
         self._enable_cleanup = enable_cleanup
         self._capture: Capture | None = None
         self._cleanup: BackgroundCleanup | None = None
+        self._lock = threading.RLock()
+        self._closed = False
+        _retention(RetentionSettings(), retention_days)
         self._secrets = secrets_in(connection_pool) if isinstance(connection_pool, str) else frozenset()
 
     def initialize(self) -> None:
         """Open the ledger, make its tables if they are not there, and begin to clean up in the background. Twice does no harm."""
-        _ = self.capture
-        if self._enable_cleanup and self._cleanup is None:
-            self._cleanup = BackgroundCleanup(self.cleanup_old_metadata)
-            self._cleanup.start()
+        with self._lock:
+            _ = self.capture
+            if self._enable_cleanup and self._cleanup is None:
+                self._cleanup = BackgroundCleanup(self._clean_in_background)
+                self._cleanup.start()
 
     def close(self) -> None:
         """Stop what runs in the background; a ledger that was opened here is closed, one that was given is not."""
-        if self._cleanup:
-            self._cleanup.close()
-        if self._capture and isinstance(self._target, str):
-            self._capture.close()
-            self._capture.store.database.close()
-        self._capture = self._cleanup = None
+        with self._lock:
+            capture, background, self._closed = self._capture, self._cleanup, True
+            self._capture = self._cleanup = None
+        if background:
+            background.close()
+        if capture and isinstance(self._target, str):
+            capture.close()
+            capture.store.database.close()
 
     def __enter__(self) -> Self:
         self.initialize()
@@ -79,9 +87,12 @@ class MetadataManager:
     @property
     def capture(self) -> Capture:
         """The slices behind it: positions, schemas, runs, errors, dead letters."""
-        if self._capture is None:
-            self._capture = self._open(self._target) if isinstance(self._target, str) else self._target.sync
-        return self._capture
+        with self._lock:
+            if self._closed:
+                raise Invalid("this MetadataManager is closed: make a new one")
+            if self._capture is None:
+                self._capture = self._open(self._target) if isinstance(self._target, str) else self._target.sync
+            return self._capture
 
     def update_stream_position(
         self,
@@ -144,7 +155,8 @@ class MetadataManager:
 
     def get_active_markers(self, schema_name: str | None = None) -> Sequence[Marker]:
         """Every position, of one schema or of all."""
-        return [marker for marker in self.capture.positions.list() if schema_name in (None, marker.schema_name)]
+        found = self.capture.positions.list()
+        return [marker for marker in found if schema_name is None or codec.fold(marker.schema_name) == codec.fold(schema_name)]
 
     def register_schema(
         self,
@@ -302,16 +314,25 @@ class MetadataManager:
 
     def recover_failed_runs(self, max_age_hours: float = 24) -> Sequence[SyncRun]:
         """End the sync runs whose worker is lost, or gave no sign for so many hours. A living one may take as long as it likes."""
+        if not 0 <= max_age_hours <= LONGEST_HOURS:
+            raise Invalid(f"max_age_hours must be between 0 and {LONGEST_HOURS}, not {max_age_hours}")
         return self.capture.runs.recover(timedelta(hours=max_age_hours))
 
     def get_sync_statistics(self, schema_name: str | None = None, hours: float = 24) -> dict[str, Any]:
-        """Runs, errors, dead letters and positions of the last hours. Rates of nothing are None."""
-        return self.capture.statistics(schema_name, hours)
+        """Runs, errors, dead letters and positions of the last hours, and how the cleanup goes. Rates of nothing are None."""
+        background = self._cleanup
+        cleanup = {"rounds": background.rounds, "last": background.last, "error": background.error} if background else None
+        return {**self.capture.statistics(schema_name, hours), "cleanup": cleanup}
 
     def cleanup_old_metadata(self, retention_days: float | None = None, *, dry_run: bool = False) -> dict[str, int]:
-        """Delete what is over and older than its retention: rows by table."""
+        """Delete what is over and older than its retention: rows by table. Of the run log, only sync runs."""
         days = self._retention_days if retention_days is None else retention_days
-        return self.capture.cleanup(_retention(self.capture.retention, days), dry_run=dry_run)
+        return self.capture.cleanup(_retention(self.capture.retention, days), run_kind=KIND, dry_run=dry_run)
+
+    def _clean_in_background(self) -> dict[str, int]:
+        background = self._cleanup
+        stop = background.is_stopping if background else lambda: True
+        return self.capture.cleanup(_retention(self.capture.retention, self._retention_days), run_kind=KIND, stop=stop)
 
     def _document(self, source: Source) -> dict[str, Any] | None:
         marker = self.capture.positions.find(source)

@@ -41,8 +41,13 @@ class Source:
 
     @property
     def key(self) -> str:
-        """What it is matched by; a schema with a dot in its name is not taken for a table."""
-        return f"{codec.fold(self.schema_name)}/{codec.fold(self.table_name or '')}"
+        """What it is matched by; a dot or a slash in a name is not taken for the end of it."""
+        return f"{key_part(self.schema_name)}/{key_part(self.table_name or '')}"
+
+
+def key_part(name: str) -> str:
+    """A name inside a key: folded, and with its slashes escaped."""
+    return codec.fold(name).replace("\\", "\\\\").replace("/", "\\/")
 
 
 def parse_source(name: str, marker_type: str = MarkerType.BATCH) -> Source:

@@ -10,6 +10,7 @@ from lakeledger import codec
 from lakeledger.db import Database, Row, Transaction
 from lakeledger.db.queries import load
 from lakeledger.errors import Invalid
+from lakeledger.sync import lookup
 
 sql = load("lakeledger.sync", "statistics.sql")
 
@@ -94,14 +95,13 @@ def _letters(rows: list[Row]) -> dict[str, Any]:
         **{state: found[state]["letters"] if state in found else 0 for state in LETTER_STATES},
         "total": total,
         "avg_errors": rate(failures, total),
-        "oldest_pending_at": _time(found["pending"]["oldest"]) if "pending" in found else None,
+        "oldest_pending_at": _at(found["pending"]["oldest"]) if "pending" in found else None,
     }
 
 
 def _markers(row: Row) -> dict[str, Any]:
-    return {"total": row["total"], "oldest_update": _time(row["oldest_update"]), "newest_update": _time(row["newest_update"])}
+    return {"total": row["total"], "oldest_update": _at(row["oldest_update"]), "newest_update": _at(row["newest_update"])}
 
 
-def _time(value: Any) -> datetime | None:
-    """SQLite gives the least and greatest of times as text."""
-    return codec.to_time(value) if isinstance(value, str) else value
+def _at(value: Any) -> datetime | None:
+    return None if value is None else lookup.time(value)

@@ -6,15 +6,15 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, fields
 from datetime import datetime, timedelta
 from enum import StrEnum
-from typing import Any, TypeVar
+from typing import Any
 
-from lakeledger.db import Store
+from lakeledger.db import Store, Transaction
 from lakeledger.errors import Invalid
 from lakeledger.redaction import scrub_value
 from lakeledger.runs import Counters, Fence, Heartbeats, NewRun, Outcome, Run, Status, Worker, failed, recovery
 from lakeledger.runs import store as run_store
-
-E = TypeVar("E", bound=StrEnum)
+from lakeledger.sync.lookup import word
+from lakeledger.sync.masking import plain
 
 KIND = "sync"
 REASON_LIMIT = 200
@@ -131,8 +131,8 @@ class SyncRuns:
             config_hash=new.config_hash,
             schema_name=new.schema_name,
             sync_mode=word(SyncMode, new.sync_mode).value,
-            source_info=dict(new.source_info) if new.source_info is not None else None,
-            destination_info=dict(new.destination_info) if new.destination_info is not None else None,
+            source_info=plain(new.source_info),
+            destination_info=plain(new.destination_info),
             instance_id=new.instance_id,
             node_id=new.node_id,
         )
@@ -152,7 +152,7 @@ class SyncRuns:
         """End a run. Raises NotFound, Conflict if it has already ended, or Invalid if that is no way to end."""
         outcome = _outcome(word(SyncStatus, status), error_message, error_details)
         with self._store.write() as tx:
-            run = run_store.get(tx, run_id)
+            run = _sync_run(tx, run_id)
             if run.is_open and statistics:
                 run_store.count(tx, run.id, statistics.counters())
             ended = run_store.finish(tx, run.id, outcome, self._worker.name)
@@ -162,13 +162,13 @@ class SyncRuns:
     def heartbeat(self, run_id: str) -> bool:
         """Say that a run that another process began is still at work. False: its lease is lost."""
         with self._store.write() as tx:
-            run = run_store.get(tx, run_id)
+            run = _sync_run(tx, run_id)
             return run_store.renew(tx, Fence(run.id, run.lease_token), self._lease_seconds)
 
     def get(self, run_id: str) -> SyncRun:
         """The run with that id. Raises NotFound."""
         with self._store.read() as tx:
-            return as_sync_run(run_store.get(tx, run_id))
+            return as_sync_run(_sync_run(tx, run_id))
 
     def list(self, schema_name: str | None = None, limit: int = 50) -> Sequence[SyncRun]:
         """Sync runs, newest first: of one schema or of all. Raises Invalid."""
@@ -186,10 +186,16 @@ class SyncRuns:
         self._heartbeats.close()
 
 
-def as_sync_run(run: Run) -> SyncRun:
-    """A run of the log, in the words of capture. Raises Invalid if it is a run of another kind."""
+def _sync_run(tx: Transaction, run_id: str) -> Run:
+    """The run, if it is one of capture's. Raises NotFound, or Invalid if it is a run of another kind."""
+    run = run_store.get(tx, run_id)
     if run.run_kind != KIND:
         raise Invalid(f"run {run.id} is a {run.run_kind} run, not a sync run: `lakeledger runs show` shows it")
+    return run
+
+
+def as_sync_run(run: Run) -> SyncRun:
+    """A run of the log, in the words of capture."""
     same = {each.name: getattr(run, each.name) for each in fields(SyncRun) if hasattr(run, each.name)}
     return SyncRun(
         **{
@@ -202,21 +208,13 @@ def as_sync_run(run: Run) -> SyncRun:
     )
 
 
-def word(vocabulary: type[E], given: str) -> E:
-    """The word of a vocabulary, however it is capitalised. Raises Invalid that lists them."""
-    try:
-        return vocabulary(str(given).lower())
-    except ValueError:
-        raise Invalid(f"{given!r} is not one of {', '.join(vocabulary)}") from None
-
-
 def _pipeline(schema_name: str) -> str:
-    return f"{KIND}:{schema_name}"
+    return f"sync:{schema_name}"
 
 
 def _outcome(status: SyncStatus, message: str | None, details: Mapping[str, Any] | None) -> Outcome:
     if status in (SyncStatus.PENDING, SyncStatus.RUNNING):
         raise Invalid(f"a sync run cannot end as {status}: use completed, failed or cancelled")
     said = failed(message).error_message if message else None
-    kept = None if details is None else scrub_value(dict(details))
+    kept = None if details is None else scrub_value(plain(dict(details)))
     return Outcome(Status(status.upper()), said, kept, said and said[:REASON_LIMIT])

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable
 from dataclasses import dataclass, field
-from datetime import datetime
+from datetime import UTC, datetime
 from typing import Any, ClassVar, Self
 
 from lakeledger import codec
@@ -14,11 +14,12 @@ from lakeledger.sync.kinds.order import Document, Ordered, Position, order_text,
 
 @dataclass(frozen=True)
 class TimestampPosition(Ordered):
-    """Everything up to this time has been read."""
+    """Everything up to this time has been read. `given` is how it was written, which may be finer than microseconds."""
 
     kind: ClassVar[str] = "timestamp"
     at: datetime
     extras: Document = field(default_factory=dict, hash=False)
+    given: str | None = field(default=None, compare=False)
 
     def __post_init__(self) -> None:
         if self.at.tzinfo is None:
@@ -29,15 +30,18 @@ class TimestampPosition(Ordered):
         return codec.to_text(self.at)
 
     def document(self) -> dict[str, Any]:
-        return {"timestamp": codec.to_text(self.at), **self.extras}
+        return {"timestamp": self.given or codec.to_text(self.at), **self.extras}
 
     def distance(self, earlier: Position) -> str | None:
         return str(abs(self.at - earlier.at)) if isinstance(earlier, TimestampPosition) else None
 
     @classmethod
     def parse(cls, document: Document) -> Self:
-        at = document["timestamp"]
-        return cls(at if isinstance(at, datetime) else codec.to_time(str(at)), without(document, "timestamp"))
+        given, extras = document["timestamp"], without(document, "timestamp")
+        if isinstance(given, datetime):
+            return cls(given, extras)
+        at = datetime.fromisoformat(str(given))
+        return cls(at.astimezone(UTC) if at.tzinfo else at, extras, str(given))
 
 
 @dataclass(frozen=True)

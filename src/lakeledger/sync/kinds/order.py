@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Mapping
 from datetime import datetime
 from decimal import Context, Decimal, Inexact, InvalidOperation
@@ -13,6 +14,8 @@ from lakeledger.errors import Invalid
 Document = Mapping[str, Any]
 
 _LIMIT = 10**39
+# What is written in hexadecimal or with an exponent is a text: "1e5" and "1df" are neighbours.
+_NUMBER = re.compile(r"[-+]?\d+(\.\d+)?", re.ASCII)
 # Python's own context rounds to 28 digits, which would make neighbours equal.
 _EXACT = Context(prec=140, traps=[Inexact])
 
@@ -41,7 +44,10 @@ class Position(Protocol):
 
 
 class Ordered:
-    """Positions whose order key says it all. Two without an order follow each other; one without never follows one with."""
+    """Positions whose order key says it all. Two without an order follow each other; one without never follows one with.
+
+    Keys of numbers, times and texts are not compared with each other: what was ordered by one is not ordered by another.
+    """
 
     kind: ClassVar[str]
 
@@ -50,7 +56,8 @@ class Ordered:
         return ""
 
     def follows(self, earlier: Position) -> bool:
-        return self.kind == earlier.kind and self.order_key >= earlier.order_key
+        same_class = not earlier.order_key or self.order_key[:1] == earlier.order_key[:1] or self.order_key[:1].isdigit()
+        return self.kind == earlier.kind and same_class and self.order_key >= earlier.order_key
 
     def distance(self, earlier: Position) -> str | None:  # noqa: ARG002 - the kinds that can tell override it
         return None
@@ -67,6 +74,8 @@ def order_text(value: Any) -> str:
             raise Invalid(f"a position needs a time with a time zone, not {value.isoformat()}")
         case bool() | dict() | list():
             raise Invalid(f"{value!r} has no order: give a number, a time or a text")
+    if isinstance(value, str) and not _NUMBER.fullmatch(value):
+        return _order_of_text(value)
     try:
         number = Decimal(str(value))
     except InvalidOperation:

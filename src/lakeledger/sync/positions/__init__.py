@@ -3,10 +3,13 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from copy import deepcopy
+from dataclasses import replace
 
 from lakeledger.db import Store, Transaction
 from lakeledger.db.cache import Cache
 from lakeledger.errors import Fenced
+from lakeledger.runs import Fence
 from lakeledger.runs import store as run_store
 from lakeledger.sync.kinds import Position
 from lakeledger.sync.model import Advance, Marker, MarkerChange, Source, SourceFile, parse_source
@@ -33,7 +36,8 @@ class Positions:
 
     def find(self, source: str | Source) -> Marker | None:
         """Where a source stands, or None if it was never read. Remembered for as long as nobody commits anything."""
-        return self._cache.get(source, lambda: self._read(_source(source)))
+        found = self._cache.get(source, lambda: self._read(_source(source)))
+        return replace(found, position_data=deepcopy(found.position_data)) if found else None
 
     def history(self, source: str | Source, limit: int | None = None) -> Sequence[MarkerChange]:
         """Every value a source's position had, or the last ones, oldest first. Raises NotFound."""
@@ -58,9 +62,7 @@ class Positions:
         """Move a position by itself, without data, in the name of an open run or of nobody. Raises Conflict, or Fenced if the run ended."""
         move = Advance(_source(source), to, expected_version, force, reason)
         with self._store.write() as tx:
-            if run_id is not None:
-                _check_open(tx, run_id, move)
-            return store.advance(tx, move, self._actor, run_id)
+            return store.advance(tx, move, self._actor, None if run_id is None else _living(tx, run_id, move))
 
     def preview_rewind(self, source: str | Source, target: Target) -> Rewind:
         """What going back to that version, time or place would read again. Raises NotFound or Invalid."""
@@ -86,7 +88,10 @@ def _source(source: str | Source) -> Source:
     return parse_source(source) if isinstance(source, str) else source
 
 
-def _check_open(tx: Transaction, run_id: str, move: Advance) -> None:
+def _living(tx: Transaction, run_id: str, move: Advance) -> str:
+    """The whole id of a run that may still act. Raises NotFound or Fenced."""
     run = run_store.get(tx, run_id)
-    if not run.is_open:
-        raise Fenced(f"run {run.id} has already ended: {run.status}; the position of {move.source.name} was not moved")
+    try:
+        return run_store.check_fence(tx, Fence(run.id, run.lease_token)).id
+    except Fenced as error:
+        raise Fenced(f"the position of {move.source.name} was not moved: {error}") from error

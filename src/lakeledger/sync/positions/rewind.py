@@ -80,6 +80,8 @@ def _by_version(marker: Marker, history: list[MarkerChange], target: Target) -> 
     undone = [change for change in history if change.version > back.version]
     if not undone:
         raise Invalid(f"{marker.source.name} already stands there, at version {marker.version}: there is nothing to rewind")
+    if marker.position_kind == back.position_kind and not marker.position.follows(back.position):
+        raise Invalid(f"{back.position_data} is not behind {marker.position_data}, where {marker.source.name} stands: use `positions set`")
     return back.position, undone
 
 

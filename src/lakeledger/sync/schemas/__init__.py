@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
+from copy import deepcopy
 from typing import Any
 
 from lakeledger.db import Store
@@ -83,7 +84,7 @@ class Schemas:
 
     def find(self, table: str | Source, version: int | None = None) -> SchemaVersion | None:
         """A version, also an archived one, or the latest; None if it is not there. Remembered for as long as nobody commits anything."""
-        return self._cache.get((table, version), lambda: self._read(_table(table), version))
+        return deepcopy(self._cache.get((table, version), lambda: self._read(_table(table), version)))
 
     def list(self) -> Sequence[SchemaVersion]:
         """The latest version of each table."""

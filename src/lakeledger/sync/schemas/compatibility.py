@@ -112,11 +112,11 @@ REQUIRED_DROPPED = Impact(
     "ok", "fails", "breaking", "old readers need a value in it", "make it nullable first and keep it until nobody reads it"
 )
 RENAMED = Impact(
-    "fails",
-    "fails",
+    "ok",
+    "ok",
     "breaking",
-    "readers of either name find nothing under it",
-    "add the new column and keep the old one until readers have moved, or map the name",
+    "new rows have nothing under the old name, and old rows nothing under the new",
+    "add the new column, nullable, and keep the old one until readers have moved, or map the name",
 )
 WIDER = Impact("ok", "fails", "compatible", "new values may not fit what old readers expect")
 NARROWER = Impact("fails", "ok", "breaking", "old values may not fit the new type", "keep the wider type, or add a new column")
@@ -196,11 +196,12 @@ def _refuses(policy: Policy, reason: Reason) -> bool:
 def _impacts(change: Change, before: Document, after: Document) -> Iterable[Impact]:
     match change.kind:
         case EvolutionType.ADD_COLUMN:
-            yield OPTIONAL_ADDED if after["nullable"] or "default" in after else REQUIRED_ADDED
+            yield _added(after)
         case EvolutionType.DROP_COLUMN:
-            yield OPTIONAL_DROPPED if before["nullable"] else REQUIRED_DROPPED
+            yield _dropped(before)
         case EvolutionType.RENAME_COLUMN:
             yield RENAMED
+            yield from (replace(part, fix=None) for part in (_dropped(before), _added(after)) if "fails" in (part.backward, part.forward))
         case EvolutionType.MODIFY_COLUMN:
             yield from _column_impacts(change, after)
         case EvolutionType.CHANGE_KEY:
@@ -211,6 +212,14 @@ def _impacts(change: Change, before: Document, after: Document) -> Iterable[Impa
             yield NEW_CONSTRAINT
         case _:
             yield HARMLESS
+
+
+def _added(column: Document) -> Impact:
+    return OPTIONAL_ADDED if column["nullable"] or "default" in column else REQUIRED_ADDED
+
+
+def _dropped(column: Document) -> Impact:
+    return OPTIONAL_DROPPED if column["nullable"] else REQUIRED_DROPPED
 
 
 def _column_impacts(change: Change, after: Document) -> Iterable[Impact]:

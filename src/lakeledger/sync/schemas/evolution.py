@@ -136,22 +136,22 @@ def _renames(dropped: dict[int, Column], added: dict[int, Column]) -> Iterator[t
     if len(dropped) * len(added) > MOST_PAIRS:
         return
     alike = sorted((_similarity(dropped[old], added[new]), -old, -new) for old in dropped for new in added)
-    alone = len(dropped) == len(added) == 1 and dropped.keys() == added.keys()
     old_taken, new_taken = set(), set()
     for similarity, old, new in reversed(alike):
-        similar = similarity >= SIMILAR or (alone and similarity >= 0)
-        if similar and old not in old_taken and new not in new_taken:
+        if similarity and old not in old_taken and new not in new_taken:
             old_taken.add(old)
             new_taken.add(new)
             yield -old, -new
 
 
 def _similarity(old: Column, new: Column) -> float:
-    """How alike the names are; less than nothing if the columns cannot be the same."""
+    """How alike the names are; nothing if they are not, or if the columns cannot be the same."""
     if (old.data_type.key, old.nullable) != (new.data_type.key, new.nullable):
-        return -1
-    first, second = sorted((old.key, new.key))
-    return SequenceMatcher(None, first, second).ratio()
+        return 0
+    shorter, longer = sorted((old.key, new.key), key=lambda name: (len(name), name))
+    ratio = SequenceMatcher(None, shorter, longer).ratio()
+    contained = len(shorter) > 1 and shorter in longer  # email and email_address
+    return ratio if contained or ratio >= SIMILAR else 0
 
 
 def _key_changes(old: SchemaDefinition, new: SchemaDefinition) -> Iterator[Change]:

@@ -15,20 +15,29 @@ Relation = Literal["same", "wider", "narrower", "other", "unknown"]
 _SPELLINGS = {
     "byte": "byte, tinyint, int1",
     "short": "short, smallint, int2, int16, smallserial",
-    "int": "int, integer, int4, int32, mediumint, serial",
+    "mediumint": "mediumint",
+    "int": "int, integer, int4, int32, serial",
     "long": "long, bigint, int8, int64, bigserial",
     "uint8": "uint8, tinyint unsigned",
     "uint16": "uint16, smallint unsigned",
-    "uint32": "uint32, int unsigned, integer unsigned, mediumint unsigned",
+    "mediumint unsigned": "mediumint unsigned",
+    "uint32": "uint32, int unsigned, integer unsigned",
     "uint64": "uint64, bigint unsigned",
-    "float": "float, float4, real",
-    "double": "double, double precision, float8, binary_double",
+    "float": "float, float4, float32, real, binary_float",
+    "double": "double, double precision, float8, float64, binary_double",
     "decimal": "decimal, numeric, number, dec",
     "boolean": "boolean, bool, bit",
     "char": "char, character, nchar, bpchar, national character",
     "varchar": "varchar, character varying, varchar2, nvarchar, nvarchar2, char varying, national character varying",
-    "string": "string, text, clob, nclob, ntext, tinytext, mediumtext, longtext",
-    "binary": "binary, varbinary, binary varying, bytea, blob, raw, tinyblob, mediumblob, longblob, bytes",
+    "tinytext": "tinytext",
+    "mediumtext": "mediumtext",
+    "longtext": "longtext",
+    "string": "string, text, clob, nclob, ntext",
+    "binary": "binary",
+    "varbinary": "varbinary, binary varying, bytea, blob, raw, bytes",
+    "tinyblob": "tinyblob",
+    "mediumblob": "mediumblob",
+    "longblob": "longblob",
     "date": "date",
     "time": "time, time without time zone",
     "timestamp": "timestamp, timestamp without time zone, timestamp_ntz, datetime, datetime2",
@@ -37,17 +46,23 @@ _SPELLINGS = {
 }
 _NAMES = {word: name for name, words in _SPELLINGS.items() for word in words.split(", ")}
 _NESTED = ("array", "map", "struct")
-_SIGNED_BITS = {"byte": 8, "short": 16, "int": 32, "long": 64}
-_UNSIGNED_BITS = {"uint8": 8, "uint16": 16, "uint32": 32, "uint64": 64}
+_SIGNED_BITS = {"byte": 8, "short": 16, "mediumint": 24, "int": 32, "long": 64}
+_UNSIGNED_BITS = {"uint8": 8, "uint16": 16, "mediumint unsigned": 24, "uint32": 32, "uint64": 64}
 _MANTISSA_BITS = {"float": 24, "double": 53}
 _TEXT_RANK = {"char": 0, "varchar": 1, "string": 2}
+_TEXT_BYTES = {"tinytext": 2**8 - 1, "mediumtext": 2**24 - 1, "longtext": 2**32 - 1}  # TEXT is a word of many engines, and has no limit
+_BLOB_BYTES = {"tinyblob": 2**8 - 1, "mediumblob": 2**24 - 1, "longblob": 2**32 - 1}
+_BINARY_RANK = {"varbinary": 0, **dict.fromkeys(_BLOB_BYTES, 1), "binary": 2}
+_BYTES_OF_A_CHARACTER = 4
 _CLOCKS = ("time", "timestamp", "timestamptz")
 _MICROSECONDS = 6
+_UNTOLD = {"datetime2": (7,), "datetimeoffset": (7,)}  # what SQL Server means when it says no precision
+_MOST_DIGITS = 38  # what Oracle's NUMBER(*, s) stands for
 _UNLIMITED = 2**63
 
 _BRACKETED = re.compile(r"(?P<name>array|list|map|struct|row)\s*<(?P<inside>.*)>", re.IGNORECASE | re.DOTALL)
 _SCALAR = re.compile(r"(?P<head>[^()<>]+)(?:\((?P<arguments>[^()]*)\)(?P<tail>[^()<>]*))?")
-_ARGUMENT = re.compile(r"\s*(-?\d+)(?:\s*(?:char|byte))?\s*", re.IGNORECASE)
+_ARGUMENT = re.compile(r"\s*(?:(?P<number>-?\d+)(?:\s*(?:char|byte))?|(?P<most>\*)|max)\s*", re.IGNORECASE)
 _MEMBER = re.compile(r"(?P<name>`(?:[^`]|``)*`|[^`:\s]+)(?:\s*:\s*|\s+)(?P<type>.+)", re.DOTALL)
 _REQUIRED = re.compile(r"\s+not\s+null$", re.IGNORECASE)
 _PLAIN_NAME = re.compile(r"\w+")
@@ -209,15 +224,28 @@ def _scalar(found: re.Match[str]) -> DataType | None:
         element = word.removeprefix("_")  # PostgreSQL's own name of an array of int4 is _int4
         return array_of(parse(element)) if element in _NAMES and element != word else None
     given = [] if found["arguments"] is None else found["arguments"].split(",")
-    numbers = [_ARGUMENT.fullmatch(argument) for argument in given]
-    return _sized(_NAMES[word], tuple(int(number[1]) for number in numbers if number))
+    read = [argument for argument in map(_ARGUMENT.fullmatch, given) if argument]
+    if len(read) < len(given):
+        return None  # a size in words of one engine, as in clob(1M)
+    sizes = (_MOST_DIGITS if argument["most"] else argument["number"] for argument in read)
+    return _sized(word, tuple(int(size) for size in sizes if size is not None))
 
 
-def _sized(name: str, numbers: tuple[int, ...]) -> DataType:
-    if name == "varchar" and not numbers:
-        return DataType("string")
-    if name == "float" and numbers and numbers[0] > _MANTISSA_BITS["float"]:
-        return DataType("double")
+def _sized(word: str, numbers: tuple[int, ...]) -> DataType | None:
+    name, numbers = _NAMES[word], numbers or _UNTOLD.get(word, ())
+    match name, numbers:
+        case "boolean", (bits, *_) if word == "bit" and bits > 1:
+            return None  # a number to one engine, a string of bits to another
+        case "float", (bits, *_) if bits > _MANTISSA_BITS["double"]:
+            return None
+        case "float", (bits, *_) if bits > _MANTISSA_BITS["float"]:
+            name = "double"
+        case "varchar", ():
+            name = "string"
+        case "string", (_, *_):
+            name = "varchar"
+        case "varbinary", ():
+            name = "binary"
     return DataType(name, _arguments(name, numbers))
 
 
@@ -227,7 +255,7 @@ def _arguments(name: str, numbers: tuple[int, ...]) -> tuple[int, ...]:
         return (*numbers, 0)[:2]
     if name == "char":
         return (numbers or (1,))[:1]
-    if name in ("varchar", "binary") or (name in _CLOCKS and numbers[:1] != (_MICROSECONDS,)):
+    if name in ("varchar", "binary", "varbinary") or (name in _CLOCKS and numbers[:1] != (_MICROSECONDS,)):
         return numbers[:1]
     return ()
 
@@ -259,17 +287,41 @@ def _nullability(old: Member, new: Member) -> Relation:
 def _holds(wide: DataType, narrow: DataType) -> bool:
     """Whether every value of the narrow type is a value of the wide one."""
     if exact := _range(narrow):
-        return _holds_numbers(wide, *exact)
+        return _holds_decimals(wide, narrow) if wide.name == narrow.name == "decimal" else _holds_numbers(wide, *exact)
     match narrow.name, wide.name:
         case ("void", _) | ("float", "double") | ("date", "timestamp"):
             return True
-        case old, new if old in _TEXT_RANK and new in _TEXT_RANK:
-            return _TEXT_RANK[new] >= _TEXT_RANK[old] and _size(wide, _UNLIMITED) >= _size(narrow, _UNLIMITED)
-        case "binary", "binary":
-            return _size(wide, _UNLIMITED) >= _size(narrow, _UNLIMITED)
+        case old, new if old in _TEXT_RANK | _TEXT_BYTES and new in _TEXT_RANK | _TEXT_BYTES:
+            return _holds_text(wide, narrow)
+        case old, new if old in _BINARY_RANK and new in _BINARY_RANK:
+            return _holds_bytes(wide, narrow)
         case old, new if old == new and old in _CLOCKS:
             return _size(wide, _MICROSECONDS) >= _size(narrow, _MICROSECONDS)
     return False
+
+
+def _holds_text(wide: DataType, narrow: DataType) -> bool:
+    """Lengths of MySQL's texts are in bytes, all others in characters."""
+    size, most = _size(narrow, _UNLIMITED), _size(wide, _UNLIMITED)
+    if held := _TEXT_BYTES.get(wide.name):
+        return _TEXT_BYTES.get(narrow.name, size * _BYTES_OF_A_CHARACTER) <= held
+    return _TEXT_RANK[wide.name] >= _TEXT_RANK.get(narrow.name, 1) and most >= _TEXT_BYTES.get(narrow.name, size)
+
+
+def _holds_bytes(wide: DataType, narrow: DataType) -> bool:
+    """A binary with a size has all its bytes always: it holds only its like."""
+    if wide.name == "binary" and wide.arguments:
+        return narrow.name == "binary" and bool(narrow.arguments) and wide.arguments >= narrow.arguments
+    most, size = (_BLOB_BYTES.get(type_.name) or _size(type_, _UNLIMITED) for type_ in (wide, narrow))
+    if narrow.name == "binary" and narrow.arguments:
+        return most >= size
+    return (most, _BINARY_RANK[wide.name]) >= (size, _BINARY_RANK[narrow.name])
+
+
+def _holds_decimals(wide: DataType, narrow: DataType) -> bool:
+    """By digits before the point and behind it: decimal(3,5) has less than none before it."""
+    (most, most_scale), (precision, scale) = wide.arguments, narrow.arguments
+    return most_scale >= scale and most - most_scale >= precision - scale
 
 
 def _holds_numbers(wide: DataType, smallest: int, greatest: int, scale: int) -> bool:

@@ -26,10 +26,14 @@ _TO_ARROW = {
     "byte": "int8",
     "short": "int16",
     "int": "int32",
+    "mediumint": "int32",
+    "mediumint unsigned": "uint32",
     "long": "int64",
     "boolean": "bool",
     "date": "date32",
     "void": "null",
+    **dict.fromkeys(("tinytext", "mediumtext", "longtext"), "string"),
+    **dict.fromkeys(("varbinary", "tinyblob", "mediumblob", "longblob"), "binary"),
     # What is text to Spark's JDBC reader is text here.
     **dict.fromkeys(("char", "varchar", "json", "jsonb", "uuid", "xml", "inet", "citext"), "string"),
 }

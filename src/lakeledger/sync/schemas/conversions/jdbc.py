@@ -22,6 +22,8 @@ _NAMES = {
     "double": "DOUBLE PRECISION",
     "string": "TEXT",
 }
+_SIZED = ("char", "varchar", "binary", "varbinary", "decimal")
+_UNSIZED = ("text", "ntext", "string", "clob", "nclob")  # what drivers say of these is no limit that anybody chose
 _UNLIMITED = 2**31 - 1  # what drivers say of a text without a limit
 _GREATEST_PRECISION = 1000  # PostgreSQL's; what is beyond it, or 0, says that there is no limit
 _REQUIRED = (0, "no", "n")
@@ -54,13 +56,15 @@ def _type(row: Mapping[str, Any]) -> str:
         raise Invalid(f"column {row.get('COLUMN_NAME')!r} has no TYPE_NAME, only {name!r}")
     if name.upper() in ("ARRAY", "USER-DEFINED"):
         name = str(row.get("UDT_NAME") or name)
-    return name if "(" in name else f"{name}{_size(row, parse(f'{name}(1)').name)}"
+    if "(" in name or name.lower() in _UNSIZED:
+        return name
+    return f"{name}{_size(row, 'bit' if name.lower() == 'bit' else parse(f'{name}(1)').name)}"
 
 
 def _size(row: Mapping[str, Any], kind: str) -> str:
     size = int(_first(row, "COLUMN_SIZE", "CHARACTER_MAXIMUM_LENGTH", "NUMERIC_PRECISION") or 0)
     match kind:
-        case "char" | "varchar" | "binary" if 0 < size < _UNLIMITED:
+        case "char" | "varchar" | "binary" | "varbinary" | "bit" if 0 < size < _UNLIMITED:
             return f"({size})"
         case "decimal" if 0 < size <= _GREATEST_PRECISION:
             return f"({size},{int(_first(row, 'DECIMAL_DIGITS', 'NUMERIC_SCALE') or 0)})"
@@ -71,7 +75,7 @@ def _size(row: Mapping[str, Any], kind: str) -> str:
 
 def _row(column: Column, place: int) -> Document:
     type_ = column.data_type
-    sized = type_.name in ("char", "varchar", "binary", "decimal")
+    sized = type_.name in _SIZED
     size, digits, *_ = (*(type_.arguments if sized else ()), None, None)
     return {
         "COLUMN_NAME": column.name,

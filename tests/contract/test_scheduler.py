@@ -1,0 +1,571 @@
+"""The scheduler: what is due starts once, whatever happens to the schedulers."""
+
+from __future__ import annotations
+
+import os
+import threading
+from collections.abc import Iterator
+from dataclasses import dataclass, field
+from datetime import UTC, datetime, timedelta
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from contract.making import execute, expire_lease, together, wait_until
+from lakeledger import Failed, Ledger
+from lakeledger.jobs import MODULE_TAG, OWNER_TAG, JobSpec
+from lakeledger.jobs.local import LocalBackend
+from lakeledger.jobs.model import JobRun
+from lakeledger.jobs.scheduler import Due, Outcome, Scheduler
+from lakeledger.jobs.triggers import TableVersion
+from lakeledger.runs import Status, cancelled
+
+SIX = datetime(2099, 1, 1, 6, tzinfo=UTC)
+MINUTE = timedelta(minutes=1)
+DAY = timedelta(days=1)
+DAILY = {"cron": "0 6 * * *"}
+
+
+@dataclass
+class World:
+    """A ledger with local jobs, a clock that stands still, and schedulers whose runs end when they are told to."""
+
+    ledger: Ledger
+    backend: LocalBackend
+    now: datetime = SIX - timedelta(seconds=1)
+    started: list[Due] = field(default_factory=list)
+    gate: threading.Event = field(default_factory=threading.Event)
+    problems: list[str] = field(default_factory=list)
+    versions: dict[str, TableVersion] = field(default_factory=dict)
+
+    def job(self, name: str = "shop", **settings: Any) -> str:
+        """A job as it would be if it had been made at the time that the clock shows."""
+        tags = {OWNER_TAG: "etl_control", MODULE_TAG: name}
+        made = self.backend.create(JobSpec(name, {"name": name, "tags": tags, **settings}, {"module_name": name}))
+        if "schedule" in settings:
+            execute(self.ledger, "update local_jobs set next_run_at = :at where job_id = :id", at=SIX, id=made.job_id)
+        return made.job_id
+
+    def scheduler(self, **options: Any) -> Scheduler:
+        given = {"now": lambda: self.now, "tell": self.problems.append, "versions": lambda _: self.versions, "look_seconds": 0}
+        return Scheduler(self.ledger.store, self.ledger.worker, self.carry_out, **{**given, **options})
+
+    def carry_out(self, due: Due) -> Outcome:
+        """A run that is in the run log, and that lasts until the gate opens or it is stopped."""
+        self.started.append(due)
+        with self.ledger.run(due.job.pipeline_id, "scheduler", idempotency_key=due.key, exclusive=due.is_exclusive) as run:
+            wait_until(lambda: self.gate.is_set() or due.stop.is_set())
+            if due.stop.is_set():
+                raise Failed("stopped")
+        return Outcome(run.id, Status.COMPLETED)
+
+    def tick(self, scheduler: Scheduler, at: datetime | None = None) -> list[str]:
+        """The jobs that were started."""
+        self.now = at or self.now
+        return [due.job.name for due in scheduler.tick(self.now)]
+
+    def runs(self, job_id: str | None = None) -> list[JobRun]:
+        """Oldest first."""
+        return list(reversed(self.backend.runs(job_id)))
+
+    def statuses(self, job_id: str | None = None) -> list[str]:
+        return [run.status for run in self.runs(job_id)]
+
+    def under_way(self) -> bool:
+        """Whether everything that was started is in the run log."""
+        return len(self.started) > 0 and len(self.ledger.runs.list(status="RUNNING")) == len(self.started)
+
+
+@pytest.fixture
+def world(ledger: Ledger) -> Iterator[World]:
+    made = World(ledger, LocalBackend(ledger.store, "ann"))
+    yield made
+    made.gate.set()
+    wait_until(lambda: not [thread for thread in threading.enumerate() if thread.name.startswith("job-")])
+
+
+# When runs start
+
+
+def test_a_job_starts_when_it_is_due_and_once(world: World) -> None:
+    job = world.job(schedule=DAILY)
+    scheduler = world.scheduler()
+    world.gate.set()
+    assert world.tick(scheduler) == []
+    assert world.tick(scheduler, SIX) == ["shop"]
+    assert world.tick(scheduler, SIX) == []
+    assert scheduler.drain(20)
+    assert world.backend.get(job).next_run_at == SIX + DAY
+    (run,) = world.runs()
+    assert (run.status, run.cause, run.due_at, run.asked_by, run.attempt, run.reason) == ("done", "schedule", SIX, "scheduler", 1, None)
+    found = world.ledger.runs.get(run.run_id or "")
+    assert (found.pipeline_id, found.status, found.idempotency_key) == ("shop", "COMPLETED", run.key)
+
+
+def test_times_that_were_missed_are_made_up_for_by_one_run(world: World) -> None:
+    job = world.job(schedule=DAILY)
+    scheduler = world.scheduler()
+    world.gate.set()
+    later = SIX + 100 * DAY + MINUTE
+    assert world.tick(scheduler, later) == ["shop"]
+    assert world.tick(scheduler, later) == []
+    assert scheduler.drain(20)
+    (run,) = world.runs()
+    assert (run.due_at, run.reason) == (SIX, "first of the times missed since 2099-01-01 06:00:00 UTC")
+    assert world.backend.get(job).next_run_at == SIX + 101 * DAY
+
+
+def test_nothing_starts_a_paused_job_and_what_was_due_meanwhile_is_not_made_up_for(world: World) -> None:
+    job = world.job(schedule=DAILY)
+    world.backend.pause(job)
+    scheduler = world.scheduler()
+    assert world.tick(scheduler, SIX + DAY) == []
+    world.backend.resume(job)
+    assert world.tick(scheduler, datetime.now(UTC)) == []
+    assert world.runs() == []
+
+
+def test_a_paused_job_runs_when_somebody_asks_for_it(world: World) -> None:
+    job = world.job(schedule=DAILY, parameters=[{"name": "day", "default": "today"}])
+    world.backend.pause(job)
+    world.backend.run_now(job, {"day": "monday"})
+    scheduler = world.scheduler()
+    world.gate.set()
+    assert world.tick(scheduler) == ["shop"]
+    assert scheduler.drain(20)
+    assert (world.started[0].parameters, world.statuses()) == ({"day": "monday"}, ["done"])
+
+
+def test_a_run_that_is_due_while_the_last_one_goes_on_is_skipped_and_noted(world: World) -> None:
+    world.job(schedule=DAILY)
+    scheduler = world.scheduler()
+    world.tick(scheduler, SIX)
+    assert world.tick(scheduler, SIX + DAY) == []
+    assert world.statuses() == ["running", "skipped"]
+    assert "max_concurrent_runs" in (world.runs()[1].reason or "")
+    world.gate.set()
+    assert scheduler.drain(20)
+    assert world.tick(scheduler, SIX + 2 * DAY) == ["shop"]
+
+
+def test_with_a_queue_it_waits_instead(world: World) -> None:
+    world.job(schedule=DAILY, queue={"enabled": True})
+    scheduler = world.scheduler()
+    world.tick(scheduler, SIX)
+    assert world.tick(scheduler, SIX + DAY) == []
+    assert world.statuses() == ["running", "queued"]
+    world.gate.set()
+    assert scheduler.drain(20)
+    assert world.tick(scheduler, SIX + DAY) == ["shop"]
+
+
+def test_a_job_may_have_as_many_runs_as_it_says(world: World) -> None:
+    job = world.job(schedule=DAILY, max_concurrent_runs=2)
+    scheduler = world.scheduler()
+    assert world.tick(scheduler, SIX) == ["shop"]
+    assert world.tick(scheduler, SIX + DAY) == ["shop"]
+    world.backend.run_now(job)
+    assert world.tick(scheduler, SIX + DAY + MINUTE) == []
+    wait_until(world.under_way)
+    assert world.statuses() == ["queued", "running", "running"]
+
+
+def test_a_run_that_somebody_asked_for_waits_for_its_turn(world: World) -> None:
+    job = world.job(schedule=DAILY)
+    world.backend.run_now(job)
+    world.backend.run_now(job)
+    scheduler = world.scheduler()
+    assert world.tick(scheduler) == ["shop"]
+    assert world.tick(scheduler) == []
+    world.gate.set()
+    assert scheduler.drain(20)
+    assert world.tick(scheduler) == ["shop"]
+
+
+def test_a_module_that_somebody_runs_by_hand_is_left_alone(world: World) -> None:
+    job = world.job(schedule=DAILY)
+    scheduler = world.scheduler()
+    world.gate.set()
+    with world.ledger.run("shop", exclusive=True):
+        world.tick(scheduler, SIX)
+        assert scheduler.drain(20)
+        asked = world.backend.run_now(job)
+        world.tick(scheduler, SIX + MINUTE)
+        assert scheduler.drain(20)
+    skipped, waiting = next(run for run in world.runs() if run.cause == "schedule"), world.backend.run(asked)
+    assert (skipped.status, waiting.status) == ("skipped", "queued")
+    assert "shop is already running" in (skipped.reason or "")
+    assert world.tick(scheduler, SIX + MINUTE) == []
+    assert world.tick(scheduler, SIX + 2 * MINUTE) == ["shop"]
+    assert scheduler.drain(20)
+    assert world.backend.run(asked).status == "done"
+
+
+def test_a_scheduler_runs_only_so_much_at_a_time(world: World) -> None:
+    for number in range(5):
+        world.job(f"job{number}", schedule=DAILY)
+    scheduler = world.scheduler(parallel=2)
+    assert len(world.tick(scheduler, SIX)) == 2
+    assert world.tick(scheduler, SIX) == []
+    assert len(world.tick(world.scheduler(parallel=2), SIX)) == 2
+    assert sorted(world.statuses()) == ["queued"] + ["running"] * 4
+
+
+# How runs end
+
+
+def test_a_failed_run_is_tried_again_after_a_pause_as_often_as_the_job_says(world: World) -> None:
+    world.job(schedule=DAILY, max_retries=2, min_retry_interval_millis=60_000)
+
+    def fail(due: Due) -> Outcome:
+        world.started.append(due)
+        raise Failed(f"no luck with {due.run.attempt}")
+
+    scheduler = Scheduler(world.ledger.store, world.ledger.worker, fail, now=lambda: world.now)
+    for attempt in (1, 2, 3):
+        world.tick(scheduler, SIX + attempt * MINUTE)
+        assert scheduler.drain(20)
+        assert world.tick(scheduler, world.now + timedelta(seconds=59)) == []
+    assert [due.run.attempt for due in world.started] == [1, 2, 3]
+    assert len({due.key for due in world.started}) == 3
+    (run,) = world.runs()
+    assert (run.status, run.attempt, run.reason) == ("failed", 3, "no luck with 3")
+
+
+def test_a_run_that_takes_too_long_is_ended_and_its_worker_refused(world: World) -> None:
+    job = world.job(schedule=DAILY, timeout_seconds=60)
+    scheduler = world.scheduler()
+    world.tick(scheduler, SIX)
+    wait_until(world.under_way)
+    world.tick(scheduler, SIX + timedelta(seconds=59))
+    assert world.statuses() == ["running"]
+    world.tick(scheduler, SIX + timedelta(seconds=60))
+    (run,) = world.runs(job)
+    assert (run.status, run.reason) == ("failed", "timed out after 60 s")
+    found = world.ledger.runs.get(run.run_id or "")
+    assert (found.status, found.error_message) == ("FAILED", "timed out after 60 s")
+    assert world.started[0].stop.is_set()
+    assert scheduler.drain(20)
+    assert world.tick(scheduler, SIX + DAY) == ["shop"]
+
+
+def test_a_run_that_is_cancelled_is_told_to_stop(world: World) -> None:
+    world.job(schedule=DAILY)
+    scheduler = world.scheduler()
+    world.tick(scheduler, SIX)
+    wait_until(world.under_way)
+    ended = world.backend.cancel(world.runs()[0].id, "not today")
+    assert world.ledger.runs.get(ended.run_id or "").status == "CANCELLED"
+    assert not world.started[0].stop.is_set()
+    world.tick(scheduler)
+    assert world.started[0].stop.is_set()
+    assert scheduler.drain(20)
+    assert [(run.status, run.reason) for run in world.runs()] == [("cancelled", "not today")]
+
+
+def test_a_run_whose_job_was_deleted_is_told_to_stop(world: World) -> None:
+    job = world.job(schedule=DAILY)
+    scheduler = world.scheduler()
+    world.tick(scheduler, SIX)
+    wait_until(world.under_way)
+    world.backend.delete(job)
+    assert world.tick(scheduler) == []
+    assert world.started[0].stop.is_set()
+
+
+def test_an_end_that_nobody_expected_is_written_down(world: World) -> None:
+    world.job(schedule=DAILY)
+
+    def break_down(_: Due) -> Outcome:
+        raise ZeroDivisionError("one over zero")
+
+    scheduler = Scheduler(world.ledger.store, world.ledger.worker, break_down, now=lambda: world.now)
+    world.tick(scheduler, SIX)
+    assert scheduler.drain(20)
+    assert [(run.status, run.reason) for run in world.runs()] == [("failed", "ZeroDivisionError: one over zero")]
+
+
+# Schedulers that come and go
+
+
+def test_of_many_schedulers_that_see_what_is_due_one_starts_it(world: World) -> None:
+    for number in range(12):
+        world.job(f"job{number}", schedule=DAILY)
+    world.gate.set()
+    schedulers = [world.scheduler(parallel=100) for _ in range(6)]
+    world.now = SIX
+    started = together(lambda index: [due.job.name for due in schedulers[index].tick(SIX)], 6)
+    assert sorted(name for names in started for name in names) == sorted(f"job{number}" for number in range(12))
+    assert all(scheduler.drain(20) for scheduler in schedulers)
+    assert world.statuses() == ["done"] * 12
+
+
+def lose(world: World, run: JobRun) -> None:
+    """Let a run's scheduler be gone for so long that its claim is over."""
+    past = datetime(2020, 1, 1, tzinfo=UTC)
+    assert execute(world.ledger, "update local_job_runs set claimed_until = :past where id = :id", past=past, id=run.id) == 1
+
+
+def test_a_run_whose_scheduler_was_lost_is_ended_and_the_next_one_starts_once(world: World) -> None:
+    world.job(schedule=DAILY)
+    lost = world.scheduler()
+    world.tick(lost, SIX)
+    wait_until(world.under_way)
+    (run,) = world.runs()
+    (active,) = world.ledger.runs.list(status="RUNNING")
+    again = world.scheduler()
+    lose(world, run)
+    assert world.tick(again, SIX + MINUTE) == []
+    assert world.statuses() == ["running"], "its run is still alive, whatever its scheduler is"
+    expire_lease(world.ledger, active.id)
+    world.tick(again, SIX + 2 * MINUTE)
+    (run,) = world.runs()
+    assert (run.status, run.run_id) == ("failed", active.id)
+    assert "was lost before it committed" in (run.reason or "")
+    assert world.ledger.runs.get(active.id).status == "FAILED"
+    assert world.tick(again, SIX + DAY) == ["shop"]
+    assert world.tick(again, SIX + DAY) == []
+
+
+def test_a_lost_run_is_tried_again_if_its_job_has_retries(world: World) -> None:
+    world.job(schedule=DAILY, max_retries=1)
+    world.tick(world.scheduler(), SIX)
+    wait_until(world.under_way)
+    lose(world, world.runs()[0])
+    expire_lease(world.ledger, world.ledger.runs.list(status="RUNNING")[0].id)
+    assert world.tick(world.scheduler(), SIX + MINUTE) == ["shop"]
+    assert [due.run.attempt for due in world.started] == [1, 2]
+
+
+def test_a_run_that_was_claimed_but_never_began_is_started_by_another(world: World) -> None:
+    world.job(schedule=DAILY)
+
+    def wait(due: Due) -> Outcome:
+        wait_until(due.stop.is_set)
+        return Outcome(None, Status.COMPLETED)
+
+    silent = Scheduler(world.ledger.store, world.ledger.worker, wait, now=lambda: world.now)
+    world.tick(silent, SIX)
+    (run,) = world.runs()
+    lose(world, run)
+    world.gate.set()
+    again = world.scheduler()
+    assert world.tick(again, SIX + MINUTE) == ["shop"]
+    assert again.drain(20)
+    world.tick(silent)
+    assert silent.drain(20)
+    (run,) = world.runs()
+    assert (run.status, run.attempt) == ("done", 1)
+    assert len(world.ledger.runs.list("shop")) == 1
+
+
+def test_a_scheduler_that_comes_back_too_late_changes_nothing(world: World) -> None:
+    world.job(schedule=DAILY)
+    slow = world.scheduler()
+    world.tick(slow, SIX)
+    wait_until(world.under_way)
+    lose(world, world.runs()[0])
+    active = world.ledger.runs.list(status="RUNNING")[0]
+    expire_lease(world.ledger, active.id)
+    world.tick(world.scheduler(), SIX + MINUTE)
+    world.gate.set()
+    assert slow.drain(20)
+    assert world.statuses() == ["failed"]
+    assert world.ledger.runs.get(active.id).status == "FAILED"
+
+
+def test_a_run_that_ended_before_its_scheduler_could_say_so_counts_as_it_ended(world: World) -> None:
+    world.job(schedule=DAILY)
+    world.tick(world.scheduler(), SIX)
+    wait_until(world.under_way)
+    lose(world, world.runs()[0])
+    world.ledger.runs.finish(world.ledger.runs.list(status="RUNNING")[0].id, cancelled("by hand"))
+    world.tick(world.scheduler(), SIX + MINUTE)
+    assert [(run.status, run.reason) for run in world.runs()] == [("cancelled", "by hand")]
+
+
+def test_one_job_that_cannot_be_read_does_not_stop_the_others(world: World) -> None:
+    job = world.job("bad", schedule=DAILY)
+    world.job("good", schedule=DAILY)
+    broken = {"name": "bad", "schedule": {"cron": "nonsense"}}
+    execute(world.ledger, "update local_jobs set settings = :broken where job_id = :id", broken=broken, id=job)
+    scheduler = world.scheduler()
+    world.gate.set()
+    assert world.tick(scheduler, SIX) == ["bad", "good"]
+    assert scheduler.drain(20)
+    assert world.tick(scheduler, SIX + DAY) == ["good"]
+    assert len(world.problems) == 1
+    assert "job bad is no longer started: schedule 'nonsense' has 1 fields" in world.problems[0]
+
+
+# Triggers
+
+
+def land(folder: Path, name: str, at: datetime) -> None:
+    (folder / name).write_text(name, encoding="utf-8")
+    os.utime(folder / name, (at.timestamp(), at.timestamp()))
+
+
+def test_a_job_starts_when_files_have_arrived_and_settled(world: World, tmp_path: Path) -> None:
+    folder = tmp_path / "landing"
+    world.job(trigger={"file_arrival": {"url": str(folder), "wait_after_last_change_seconds": 30}})
+    scheduler = world.scheduler()
+    world.gate.set()
+    assert world.tick(scheduler, SIX) == []
+    folder.mkdir()
+    land(folder, "_SUCCESS", SIX)
+    land(folder, "a.csv", SIX)
+    land(folder, "b.csv", SIX + timedelta(seconds=10))
+    assert world.tick(scheduler, SIX + timedelta(seconds=30)) == []
+    assert world.tick(scheduler, SIX + timedelta(seconds=40)) == ["shop"]
+    assert scheduler.drain(20)
+    (run,) = world.runs()
+    assert (run.cause, run.reason) == ("file_arrival", "new: a.csv, b.csv")
+    assert world.tick(scheduler, SIX + MINUTE) == []
+    (folder / "a.csv").unlink()
+    assert world.tick(scheduler, SIX + 2 * MINUTE) == []
+    land(folder, "b.csv", SIX + 2 * MINUTE)
+    assert world.tick(scheduler, SIX + 3 * MINUTE) == ["shop"]
+
+
+def test_files_that_arrive_while_the_job_runs_start_it_again_afterwards(world: World, tmp_path: Path) -> None:
+    world.job(trigger={"file_arrival": {"url": str(tmp_path)}})
+    scheduler = world.scheduler()
+    land(tmp_path, "a.csv", SIX)
+    assert world.tick(scheduler, SIX + MINUTE) == ["shop"]
+    land(tmp_path, "b.csv", SIX + MINUTE)
+    assert world.tick(scheduler, SIX + 2 * MINUTE) == []
+    world.gate.set()
+    assert scheduler.drain(20)
+    assert world.tick(scheduler, SIX + 2 * MINUTE) == ["shop"]
+    assert "b.csv" in (world.runs()[-1].reason or "")
+
+
+def test_a_trigger_may_not_fire_too_often(world: World, tmp_path: Path) -> None:
+    world.job(trigger={"file_arrival": {"url": str(tmp_path), "min_time_between_triggers_seconds": 600}})
+    scheduler = world.scheduler()
+    world.gate.set()
+    land(tmp_path, "a.csv", SIX)
+    assert world.tick(scheduler, SIX + MINUTE) == ["shop"]
+    assert scheduler.drain(20)
+    land(tmp_path, "b.csv", SIX + MINUTE)
+    assert world.tick(scheduler, SIX + 10 * MINUTE) == []
+    assert world.tick(scheduler, SIX + 11 * MINUTE) == ["shop"]
+
+
+def test_a_folder_is_meant_beside_the_document(world: World, tmp_path: Path) -> None:
+    (tmp_path / "landing").mkdir()
+    land(tmp_path / "landing", "a.csv", SIX)
+    settings = {"name": "shop", "trigger": {"file_arrival": {"url": "landing"}}}
+    world.backend.create(JobSpec("shop", settings, {"module_name": "shop"}, str(tmp_path)))
+    assert world.tick(world.scheduler(), SIX + MINUTE) == ["shop"]
+
+
+def test_a_place_that_cannot_be_looked_at_is_named_once_and_stops_nobody(world: World, tmp_path: Path) -> None:
+    world.job("bad", trigger={"file_arrival": {"url": "nonsense://place"}})
+    world.job("good", trigger={"file_arrival": {"url": str(tmp_path)}})
+    land(tmp_path, "a.csv", SIX)
+    scheduler = world.scheduler()
+    assert world.tick(scheduler, SIX + MINUTE) == ["good"]
+    world.tick(scheduler, SIX + 2 * MINUTE)
+    assert len(world.problems) == 1
+    assert "job bad cannot look whether it is due" in world.problems[0]
+
+
+def test_a_paused_trigger_does_not_look(world: World, tmp_path: Path) -> None:
+    job = world.job(trigger={"file_arrival": {"url": str(tmp_path)}})
+    world.backend.pause(job)
+    land(tmp_path, "a.csv", SIX)
+    scheduler = world.scheduler()
+    assert world.tick(scheduler, SIX + MINUTE) == []
+    world.backend.resume(job)
+    assert world.tick(scheduler, SIX + MINUTE) == ["shop"]
+
+
+def test_a_job_starts_when_a_table_has_moved(world: World) -> None:
+    world.job(trigger={"table_update": {"table_names": ["orders", "lines"]}})
+    scheduler = world.scheduler()
+    world.gate.set()
+    assert world.tick(scheduler, SIX) == []
+    world.versions["orders"] = TableVersion(3, SIX)
+    assert world.tick(scheduler, SIX) == ["shop"]
+    assert scheduler.drain(20)
+    assert (world.runs()[0].cause, world.runs()[0].reason) == ("table_update", "orders is at version 3")
+    assert world.tick(scheduler, SIX + MINUTE) == []
+    world.versions["lines"] = TableVersion(1, SIX + MINUTE)
+    assert world.tick(scheduler, SIX + MINUTE) == ["shop"]
+
+
+def test_a_job_may_wait_until_all_its_tables_have_moved_and_rest(world: World) -> None:
+    wanted = {"table_names": ["orders", "lines"], "condition": "ALL_UPDATED", "wait_after_last_change_seconds": 60}
+    world.job(trigger={"table_update": wanted})
+    scheduler = world.scheduler()
+    world.versions["orders"] = TableVersion(1, SIX)
+    assert world.tick(scheduler, SIX + MINUTE) == []
+    world.versions["lines"] = TableVersion(1, SIX + MINUTE)
+    assert world.tick(scheduler, SIX + MINUTE) == []
+    assert world.tick(scheduler, SIX + 2 * MINUTE) == ["shop"]
+
+
+def test_of_many_schedulers_that_see_a_file_one_starts_the_job(world: World, tmp_path: Path) -> None:
+    world.job(trigger={"file_arrival": {"url": str(tmp_path)}}, max_concurrent_runs=10)
+    land(tmp_path, "a.csv", SIX)
+    schedulers = [world.scheduler() for _ in range(4)]
+    together(lambda index: schedulers[index].tick(SIX + MINUTE), 4)
+    assert world.statuses() == ["running"]
+
+
+# The loop
+
+
+def test_it_runs_until_it_is_told_to_stop_and_lets_its_runs_end(world: World) -> None:
+    job = world.backend.create(JobSpec("often", {"name": "often", "schedule": {"quartz_cron_expression": "* * * * * ?"}}, {}))
+    scheduler = Scheduler(world.ledger.store, world.ledger.worker, world.carry_out)
+    stop = threading.Event()
+    thread = threading.Thread(target=scheduler.run, args=(stop, 20.0))
+    thread.start()
+    wait_until(lambda: len(world.started) == 1)
+    world.gate.set()
+    wait_until(lambda: len(world.started) >= 2)
+    asked = world.backend.run_now(job.job_id)
+    wait_until(lambda: world.backend.run(asked).status == "done")
+    stop.set()
+    thread.join(20)
+    assert not thread.is_alive()
+    assert {run.status for run in world.runs()} <= {"done", "skipped"}
+
+
+def test_what_does_not_end_in_time_is_stopped_with_the_scheduler(world: World) -> None:
+    job = world.job()
+    world.backend.run_now(job)
+    scheduler = Scheduler(world.ledger.store, world.ledger.worker, world.carry_out)
+    stop = threading.Event()
+    thread = threading.Thread(target=scheduler.run, args=(stop, 0.1))
+    thread.start()
+    wait_until(world.under_way)
+    stop.set()
+    thread.join(20)
+    assert world.started[0].stop.is_set()
+    wait_until(lambda: world.statuses() == ["failed"])
+
+
+def test_what_ended_long_ago_is_forgotten(world: World) -> None:
+    world.gate.set()
+    job = world.job(schedule=DAILY)
+    scheduler = world.scheduler()
+    world.tick(scheduler, SIX)
+    assert scheduler.drain(20)
+    waiting = world.backend.run_now(job)
+    execute(world.ledger, "update local_job_runs set start_after = :later where id = :id", later=SIX + 900 * DAY, id=waiting)
+    world.now = SIX + 31 * DAY
+    execute(world.ledger, "update local_jobs set next_run_at = null")
+    scheduler.run(stopped())
+    scheduler._tidy()
+    assert [run.id for run in world.runs()] == [waiting]
+
+
+def stopped() -> threading.Event:
+    event = threading.Event()
+    event.set()
+    return event
