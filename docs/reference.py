@@ -14,7 +14,7 @@ import click
 
 from lakeledger import db
 from lakeledger.cli import program
-from lakeledger.config import CaptureSettings, RetentionSettings, Settings, SparkSettings
+from lakeledger.config import CaptureSettings, ControlSettings, RetentionSettings, Settings, SparkSettings
 from lakeledger.db import migrate
 from lakeledger.db.derived import WATCHED
 
@@ -58,6 +58,7 @@ def settings_page() -> str:
         *_settings(SparkSettings, "spark."),
         *_settings(RetentionSettings, "retention."),
         *_settings(CaptureSettings, "capture."),
+        *_settings(ControlSettings, "control."),
     ]
     table = "\n".join(f"| `{name}` | {default} | {text} |" for name, default, text in rows)
     how = (

@@ -17,9 +17,9 @@ from hypothesis import strategies as st
 
 from contract.making import execute, opened, rows, together
 from lakeledger import Advance, Conflict, Failed, Forbidden, Invalid, Ledger, NumberPosition, Unavailable, db
-from lakeledger.db import sqlite
+from lakeledger.db import migrate, sqlite
 from lakeledger.db.queries import statement
-from lakeledger.sync import parse_source
+from lakeledger.sync import DocumentPosition, parse_source
 from lakeledger.sync.positions import store as positions
 from postgres_server import Server
 
@@ -321,16 +321,56 @@ def test_a_role_without_rights_is_told_so(postgres: Server) -> None:
             connection.execute(f"drop role {name}".encode())
 
 
-def test_a_server_that_drops_its_connections_is_unavailable_once_and_then_works_again(postgres: Server) -> None:
+def drop_connections(postgres: Server) -> None:
+    with psycopg.connect(postgres.url(), autocommit=True) as connection:
+        connection.execute("select pg_terminate_backend(pid, 5000) from pg_stat_activity where application_name = 'lakeledger'")
+
+
+def test_a_server_that_dropped_idle_connections_is_asked_on_a_new_one(postgres: Server) -> None:
     schema = f"dropped_{threading.get_ident()}"
     postgres.create_schema(schema)
     try:
         with opened(postgres.url(schema=schema)) as ledger:
-            ledger.runs.list()
-            with psycopg.connect(postgres.url(), autocommit=True) as connection:
-                connection.execute("select pg_terminate_backend(pid, 5000) from pg_stat_activity where application_name = 'lakeledger'")
-            with pytest.raises(Unavailable):
-                ledger.runs.list()
+            together(lambda _: ledger.runs.list(), 6)
+            drop_connections(postgres)
+            for _ in range(8):
+                assert ledger.runs.list() == []
+                assert ledger.positions.find("shop") is None
+            with pytest.raises(Unavailable), ledger.store.read() as tx:
+                drop_connections(postgres)
+                tx.all(statement("select 1 as one"))
             assert ledger.runs.list() == []
     finally:
         postgres.drop_schema(schema)
+
+
+def test_many_may_make_the_same_schema_at_once(postgres: Server) -> None:
+    for number in range(3):
+        schema = f"made_{number}_{threading.get_ident()}"
+        try:
+            for database in together(lambda _, schema=schema: db.open(postgres.url(), schema), 8):  # type: ignore[misc]  # a plain lambda
+                database.close()
+        finally:
+            postgres.drop_schema(schema)
+
+
+def test_a_schema_that_is_there_needs_no_right_to_make_one(postgres: Server) -> None:
+    name = f"user_{threading.get_ident()}"
+    postgres.create_schema(name)
+    with psycopg.connect(postgres.url(), autocommit=True) as connection:
+        connection.execute(f"create role {name} login; grant all on schema {name} to {name}".encode())
+    try:
+        database = db.open(postgres.url().replace("postgres@", f"{name}@"), name)
+        migrate.migrate(database)
+        database.close()
+    finally:
+        postgres.drop_schema(name)
+        with psycopg.connect(postgres.url(), autocommit=True) as connection:
+            connection.execute(f"drop role {name}".encode())
+
+
+@pytest.mark.parametrize("value", [float("nan"), b"bytes", object(), {1, "a"}, "\ud800"])
+def test_a_value_that_json_does_not_know_is_refused_in_words(ledger: Ledger, value: Any) -> None:
+    with pytest.raises(Invalid, match="the ledger cannot keep that value"):
+        ledger.positions.advance("shop", DocumentPosition({"cursor": value}))
+    assert ledger.positions.find("shop") is None

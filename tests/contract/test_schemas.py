@@ -7,7 +7,7 @@ from typing import Any
 
 import pytest
 
-from contract.making import dump, opened, rows
+from contract.making import dump, execute, opened, rows
 from lakeledger import Conflict, Invalid, Ledger, NotFound, Source
 from lakeledger.sync.schemas import EvolutionType, SchemaDefinition, Schemas, SchemaVersion
 from lakeledger.sync.schemas.store import count_old
@@ -74,6 +74,26 @@ def test_the_same_schema_is_registered_once(ledger: Ledger, schemas: Schemas) ->
     again = schemas.register("SHOP.Orders", define("EMAIL string", "id INTEGER!"), evolution_type="drop_column")
     assert (again, again.created) == (made, False)
     assert dump(ledger) == before
+
+
+def test_a_schema_that_an_older_release_hashed_in_another_way_is_the_same(ledger: Ledger, schemas: Schemas) -> None:
+    schemas.register(ORDERS, define("note LONGTEXT"))
+    execute(ledger, "update schema_registry set schema_hash = 'of an older release'")
+    again = schemas.register(ORDERS, define("note longtext"), policy="strict")
+    assert (again.version, again.created) == (1, False)
+
+
+def test_a_schema_whose_text_shrinks_is_a_new_version_that_a_policy_may_refuse(schemas: Schemas) -> None:
+    schemas.register(ORDERS, define("note LONGTEXT"), policy="backward")
+    with pytest.raises(Conflict, match="note changed from LONGTEXT to TINYTEXT \\(narrower\\)"):
+        schemas.register(ORDERS, define("note TINYTEXT"))
+
+
+@pytest.mark.parametrize("policy", ["backward", "forward", "full"])
+def test_a_column_that_looks_renamed_passes_where_a_drop_and_an_add_do(schemas: Schemas, policy: str) -> None:
+    schemas.register(ORDERS, define("id int!", "email text"), policy=policy)
+    made = schemas.register(ORDERS, define("id int!", "email_address text"))
+    assert (made.version, made.evolution_type, made.compatibility_status) == (2, "rename_column", "breaking")
 
 
 def test_a_schema_that_comes_back_is_a_new_version_and_the_latest(schemas: Schemas) -> None:

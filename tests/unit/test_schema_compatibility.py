@@ -53,7 +53,21 @@ RULES: dict[str, tuple[SchemaDefinition, SchemaDefinition, str, str, str]] = {
         "fails",
         "breaking",
     ),
-    "a column looks renamed": (BASE, orders(column("amounts")), "fails", "fails", "breaking"),
+    "an optional column looks renamed": (BASE, orders(column("amounts")), "ok", "ok", "breaking"),
+    "a required column looks renamed": (
+        orders(column("amount", nullable=False)),
+        orders(column("amounts", nullable=False)),
+        "fails",
+        "fails",
+        "breaking",
+    ),
+    "a required column looks renamed and got a default": (
+        orders(column("amount", nullable=False)),
+        orders(column("amounts", nullable=False, default=0)),
+        "ok",
+        "fails",
+        "breaking",
+    ),
     "an index is added": (BASE, orders(column("amount"), indexes=PLAIN), "ok", "ok", "compatible"),
     "an index is dropped": (orders(indexes=UNIQUE), orders(), "ok", "ok", "compatible"),
     "a unique index is added": (BASE, orders(column("amount"), indexes=UNIQUE), "unknown", "ok", "unknown"),
@@ -131,6 +145,28 @@ def test_a_refusal_says_what_changed_why_it_matters_and_what_to_do() -> None:
     assert verdict.words() == [
         "n int was added (required) since version 1: old rows have no value for it (make it nullable or give it a default)"
     ]
+
+
+@pytest.mark.parametrize("policy", Policy)
+@pytest.mark.parametrize("nullable", [True, False])
+@pytest.mark.parametrize("more", [{}, {"default": 0}])
+def test_no_policy_depends_on_whether_a_column_looks_renamed(policy: Policy, nullable: bool, more: dict[str, Any]) -> None:
+    old = orders(column("email", nullable=nullable))
+    alike, unlike = (orders(column(name, nullable=nullable, **more)) for name in ("email_address", "fax"))
+    assert [len(diff(old, new).changes) for new in (alike, unlike)] == [1, 2]
+    hinted, split = follow(policy, old, alike), follow(policy, old, unlike)
+    assert (hinted.allowed, hinted.status) == (split.allowed, split.status)
+
+
+def test_a_refused_rename_says_what_is_missing_on_either_side() -> None:
+    verdict = follow(Policy.BACKWARD, orders(column("mail", nullable=False)), orders(column("e_mail", nullable=False)))
+    (words,) = verdict.words()
+    assert words == (
+        "mail int looks like it was renamed to e_mail since version 1: "
+        "new rows have nothing under the old name, and old rows nothing under the new; "
+        "old readers need a value in it; old rows have no value for it "
+        "(add the new column, nullable, and keep the old one until readers have moved, or map the name)"
+    )
 
 
 def test_what_is_not_known_is_refused_and_says_so() -> None:

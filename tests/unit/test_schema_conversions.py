@@ -114,6 +114,12 @@ def test_a_timestamp_of_spark_has_a_time_zone_and_one_of_sql_has_none() -> None:
         ("jsonb", T.StringType(), pa.string()),
         ("uuid", T.StringType(), pa.string()),
         ("char(3)", T.StringType(), pa.string()),
+        ("tinytext", T.StringType(), pa.string()),
+        ("longblob", T.BinaryType(), pa.binary()),
+        ("varbinary(8)", T.BinaryType(), pa.binary()),
+        ("binary(8)", T.BinaryType(), pa.binary(8)),
+        ("mediumint", T.IntegerType(), pa.int32()),
+        ("mediumint unsigned", T.IntegerType(), pa.uint32()),
         ("integer[]", T.ArrayType(T.IntegerType()), pa.list_(pa.int32())),
     ],
 )
@@ -206,6 +212,23 @@ def test_the_columns_of_an_information_schema_become_a_definition() -> None:
     ]
 
 
+@pytest.mark.parametrize(
+    ("name", "size", "type_"),
+    [
+        ("BIT", 1, "boolean"),
+        ("BIT", 8, "bit(8)"),
+        ("TINYTEXT", 255, "tinytext"),
+        ("LONGTEXT", 2147483647, "longtext"),
+        ("TEXT", 65535, "string"),
+        ("TINYBLOB", 255, "tinyblob"),
+        ("VARBINARY", 16, "varbinary(16)"),
+    ],
+)
+def test_the_size_that_a_driver_tells_counts_where_somebody_chose_it(name: str, size: int, type_: str) -> None:
+    (column,) = from_jdbc([{"COLUMN_NAME": "a", "TYPE_NAME": name, "COLUMN_SIZE": size}]).fields
+    assert column.data_type.text == type_
+
+
 def test_a_column_whose_type_has_no_name_is_refused() -> None:
     with pytest.raises(Invalid, match="column 'a' has no TYPE_NAME, only 12"):
         from_jdbc([{"COLUMN_NAME": "a", "DATA_TYPE": 12}])
@@ -225,7 +248,21 @@ def test_a_definition_goes_to_jdbc_and_comes_back() -> None:
         "varchar(20)",
         "char(3)",
     ]
-    types += ["bool", "bytea", "binary(4)", "date", "timestamp", "timestamptz(3)", "enum('a','B')", "array<struct<a: int, B: text>>"]
+    types += [
+        "bool",
+        "bytea",
+        "binary(4)",
+        "varbinary(4)",
+        "longblob",
+        "TINYTEXT",
+        "bit(8)",
+        "mediumint unsigned",
+        "date",
+        "timestamp",
+        "timestamptz(3)",
+        "enum('a','B')",
+        "array<struct<a: int, B: text>>",
+    ]
     columns = [{"name": f"c{place}", "type": type_, "nullable": place % 2 == 0} for place, type_ in enumerate(types)]
     definition = SchemaDefinition([{"name": "id", "type": "int", "primary_key": True}, *columns])
     rows = to_jdbc(definition)

@@ -137,7 +137,11 @@ def test_every_change_is_there_in_a_fixed_order() -> None:
     ("old", "new", "renamed"),
     [
         (define("a int", "email text"), define("e_mail text", "a int"), {"email": "e_mail"}),
-        (define("a int", "foo text"), define("a int", "bar text"), {"foo": "bar"}),
+        (define("a int", "home text"), define("a int", "fax text"), {}),
+        (define("a int", "email text"), define("a int", "email_address text"), {"email": "email_address"}),
+        (define("order_id int"), define("id int"), {"order_id": "id"}),
+        (define("n text"), define("country text"), {}),
+        (define("email text"), define("email_address varchar(20)"), {}),
         (define("a int", "foo text"), define("bar text", "a int"), {}),
         (define("a int", "foo text", "x int"), define("a int", "bar text", "y int"), {}),
         (define("email text"), define("e_mail int"), {}),

@@ -13,6 +13,7 @@ from dataclasses import dataclass
 from datetime import datetime
 from typing import Any, Protocol
 
+from lakeledger import codec
 from lakeledger.db.queries import Query
 from lakeledger.errors import Invalid
 from lakeledger.redaction import scrub
@@ -111,6 +112,19 @@ class Store:
     def write(self) -> AbstractContextManager[Transaction]:
         """A write transaction: committed at the end of the block, rolled back by an exception."""
         return self.database.transaction(self.tenant_id, write=True)
+
+
+def to_json(value: Any) -> str:
+    """A document as a column keeps it. Raises Invalid for what JSON does not know."""
+    try:
+        return codec.to_json(value)
+    except (TypeError, ValueError, RecursionError) as error:
+        raise Invalid(unkept(error)) from error
+
+
+def unkept(error: Exception) -> str:
+    """Why a value cannot be kept."""
+    return f"the ledger cannot keep that value ({type(error).__name__}: {error}): give what JSON knows"
 
 
 def open(url: str, schema: str | None = None) -> Database:

@@ -18,22 +18,26 @@ C = TypeVar("C", bound=Closable)
 
 
 class Pool(Generic[C]):
-    """A connection that raised is closed, not reused: the next transaction gets a fresh one."""
+    """A connection that raised is closed, not reused: the next transaction gets a fresh one.
 
-    def __init__(self, connect: Callable[[], C]) -> None:
+    `stale` are the errors by which an idle connection shows, when it is begun with, that the server has let go of it.
+    """
+
+    def __init__(self, connect: Callable[[], C], stale: tuple[type[Exception], ...] = ()) -> None:
         self._connect = connect
+        self._stale = stale
         self._idle: list[C] = []
         self._lock = threading.Lock()
         self._in_use = 0
         self._closed = False
 
     @contextmanager
-    def connection(self) -> Iterator[C]:
+    def connection(self, begin: Callable[[C], object] = lambda _: None) -> Iterator[C]:
+        """A connection that was begun with."""
         with self._lock:
-            connection = self._idle.pop() if self._idle else None
             self._in_use += 1
         try:
-            connection = connection or self._connect()
+            connection = self._reused(begin) or self._fresh(begin)
             try:
                 yield connection
             except BaseException:
@@ -48,6 +52,35 @@ class Pool(Generic[C]):
                 return
         connection.close()
 
+    def _reused(self, begin: Callable[[C], object]) -> C | None:
+        """An idle connection, or None. If the server has let go of one, it has of the others too."""
+        with self._lock:
+            connection = self._idle.pop() if self._idle else None
+        if connection is None:
+            return None
+        try:
+            return self._begun(connection, begin)
+        except self._stale:
+            self._drop()
+            return None
+
+    def _fresh(self, begin: Callable[[C], object]) -> C:
+        return self._begun(self._connect(), begin)
+
+    def _begun(self, connection: C, begin: Callable[[C], object]) -> C:
+        try:
+            begin(connection)
+        except BaseException:
+            connection.close()
+            raise
+        return connection
+
+    def _drop(self) -> None:
+        with self._lock:
+            idle, self._idle = self._idle, []
+        for connection in idle:
+            connection.close()
+
     def usage(self) -> dict[str, int]:
         """How many connections are in use, and how many wait to be."""
         with self._lock:
@@ -55,7 +88,5 @@ class Pool(Generic[C]):
 
     def close(self) -> None:
         """Close every idle connection; one in use is closed when it comes back."""
-        with self._lock:
-            idle, self._idle, self._closed = self._idle, [], True
-        for connection in idle:
-            connection.close()
+        self._closed = True
+        self._drop()

@@ -3,13 +3,12 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Iterator, Mapping
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 from datetime import datetime
 from functools import lru_cache
 from typing import Any, cast
 
-from lakeledger import codec
-from lakeledger.db import Cursor, Transaction
+from lakeledger.db import Cursor, Transaction, to_json, unkept
 from lakeledger.db.pool import Pool
 from lakeledger.errors import Conflict, Failed, Forbidden, Invalid, LakeledgerError, NotInstalled, Unavailable
 from lakeledger.redaction import scrub
@@ -47,17 +46,18 @@ class PostgresDatabase:
         self.url = scrub("%20".join(url.split()))
         self._target = url
         self._schema = schema
-        self._pool = Pool(self._connect)
+        self._pool = Pool(self._connect, stale=(psycopg.OperationalError,))
         with self._translated(), self._pool.connection() as connection:
             if schema:
-                connection.execute(sql.SQL("create schema if not exists {}").format(sql.Identifier(schema)))
+                _make_schema(connection, schema)
 
     @contextmanager
     def transaction(self, tenant_id: str, *, write: bool) -> Iterator[Transaction]:
-        with self._translated(), self._pool.connection() as connection:
+        began: list[datetime] = []
+        script = (_BEGIN_WRITE if write else _BEGIN_READ).format(tenant=_quoted(tenant_id)).encode()
+        with self._translated(), self._pool.connection(lambda each: began.append(_begin(each, script))) as connection:
             try:
-                now = _begin(connection, tenant_id, _BEGIN_WRITE if write else _BEGIN_READ)
-                yield Transaction(tenant_id, now, self.dialect, _Bound(connection))
+                yield Transaction(tenant_id, began[-1], self.dialect, _Bound(connection))
             except BaseException:
                 if not connection.closed:
                     connection.execute("rollback")
@@ -68,9 +68,10 @@ class PostgresDatabase:
         cast("_Bound", tx.connection).raw.execute(script.encode())
 
     def stamp(self) -> str:
-        with self._translated(), self._pool.connection() as connection:
-            row = connection.execute("select pg_current_snapshot()::text as stamp").fetchone()
-            return str(cast("dict[str, Any]", row)["stamp"])
+        found: list[Any] = []
+        ask = "select pg_current_snapshot()::text as stamp"
+        with self._translated(), self._pool.connection(lambda each: found.append(each.execute(ask).fetchone())):
+            return str(found[-1]["stamp"])
 
     def connections(self) -> dict[str, int]:
         return self._pool.usage()
@@ -106,32 +107,51 @@ class PostgresDatabase:
             yield
         except psycopg.Error as error:
             raise self._translate(error) from error
+        except UnicodeEncodeError as error:
+            raise Invalid(unkept(error)) from error
 
     def _translate(self, error: psycopg.Error) -> LakeledgerError:
         text = str(error).strip().partition("\n")[0]
-        match error:
-            case psycopg.errors.IntegrityError():
-                return Conflict(f"the ledger refused a row: {text}")
-            case psycopg.errors.DeadlockDetected() | psycopg.errors.SerializationFailure():
-                return Conflict(f"another transaction got in the way: {text}; try again", retryable=True)
-            case psycopg.errors.InsufficientPrivilege():
-                return Forbidden(f"{self.url}: {text}; ask for the right or open another database")
-            case psycopg.errors.UntranslatableCharacter() | psycopg.errors.CharacterNotInRepertoire():
-                return Invalid(f"the ledger cannot keep that text ({text}): take out NUL and halves of characters")
-            case psycopg.errors.InvalidSchemaName():
-                return Invalid(f"{self.url}: {text}; create the schema that search_path names, or ask for the right to use it")
-            case psycopg.OperationalError():
-                return Unavailable(f"PostgreSQL at {self.url} cannot be reached: {text}; check that it runs and that the url is right")
-            case _:
-                return Failed(f"PostgreSQL failed at {self.url}: {text}")
+        kind, message = next((kind, message) for raised, kind, message in _TRANSLATIONS if isinstance(error, raised))
+        told = message.format(url=self.url, text=text)
+        return kind(told, retryable=True) if kind is Conflict and "try again" in told else kind(told)
 
 
-def _begin(connection: psycopg.Connection[dict[str, Any]], tenant_id: str, script: str) -> datetime:
+# What the driver raises, what it is here, and what is said; the first that fits.
+_TRANSLATIONS: tuple[tuple[type[psycopg.Error] | tuple[type[psycopg.Error], ...], type[LakeledgerError], str], ...] = (
+    (psycopg.errors.IntegrityError, Conflict, "the ledger refused a row: {text}"),
+    (
+        (psycopg.errors.DeadlockDetected, psycopg.errors.SerializationFailure),
+        Conflict,
+        "another transaction got in the way: {text}; try again",
+    ),
+    (psycopg.errors.InsufficientPrivilege, Forbidden, "{url}: {text}; ask for the right or open another database"),
+    (
+        (psycopg.errors.UntranslatableCharacter, psycopg.errors.CharacterNotInRepertoire),
+        Invalid,
+        "the ledger cannot keep that text ({text}): take out NUL and halves of characters",
+    ),
+    (psycopg.errors.InvalidSchemaName, Invalid, "{url}: {text}; create the schema that search_path names, or ask for the right to use it"),
+    (psycopg.DataError, Invalid, "the ledger cannot keep that value: {text}"),
+    (psycopg.OperationalError, Unavailable, "PostgreSQL at {url} cannot be reached: {text}; check that it runs and that the url is right"),
+    (psycopg.Error, Failed, "PostgreSQL failed at {url}: {text}"),
+)
+
+
+def _begin(connection: psycopg.Connection[dict[str, Any]], script: bytes) -> datetime:
     """Begin a transaction; what time it is."""
-    cursor = connection.execute(script.format(tenant=_quoted(tenant_id)).encode())
+    cursor = connection.execute(script)
     cursor.nextset()
     now: datetime = cast("dict[str, Any]", cursor.fetchone())["now"]
     return now
+
+
+def _make_schema(connection: psycopg.Connection[dict[str, Any]], schema: str) -> None:
+    """Make the schema unless it is there: whoever may only use one need not have the right to make one."""
+    there = "select 1 from pg_namespace where nspname = %(schema)s"
+    if connection.execute(there, {"schema": schema}).fetchone() is None:
+        with suppress(psycopg.errors.UniqueViolation, psycopg.errors.DuplicateSchema):  # somebody else was a moment earlier
+            connection.execute(sql.SQL("create schema if not exists {}").format(sql.Identifier(schema)))
 
 
 @lru_cache(1_000)
@@ -155,4 +175,4 @@ class _Bound:
 
 
 def _encoded(parameters: Mapping[str, Any]) -> dict[str, Any]:
-    return {name: Jsonb(value, dumps=codec.to_json) if isinstance(value, dict | list) else value for name, value in parameters.items()}
+    return {name: Jsonb(value, dumps=to_json) if isinstance(value, dict | list) else value for name, value in parameters.items()}

@@ -13,7 +13,7 @@ from pathlib import Path
 from typing import Any
 
 from lakeledger import clock, codec
-from lakeledger.db import Cursor, Transaction
+from lakeledger.db import Cursor, Transaction, to_json, unkept
 from lakeledger.db.pool import Pool
 from lakeledger.errors import Conflict, Failed, Invalid, Unavailable
 
@@ -99,6 +99,8 @@ class SqliteDatabase:
     def _translated(self) -> Iterator[None]:
         try:
             yield
+        except UnicodeEncodeError as error:
+            raise Invalid(unkept(error)) from error
         except sqlite3.IntegrityError as error:
             raise Conflict(f"the ledger refused a row: {error}") from error
         except sqlite3.OperationalError as error:
@@ -166,7 +168,7 @@ def _encode(value: Any) -> Any:
     if isinstance(value, datetime):
         return codec.to_text(value)
     if isinstance(value, dict | list):
-        return codec.to_json(value)
+        return to_json(value)
     if isinstance(value, int) and not -(2**63) <= value < 2**63:
         raise Invalid(f"the number {value} is too big for the ledger: it keeps 64 bits")
     return value
