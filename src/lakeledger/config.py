@@ -32,6 +32,7 @@ _SECTIONS: dict[str, dict[str, Any]] = {
         "positions_days": _NUMBER,
         "schema_versions": int,
     },
+    "control": {"table": str, "backend": str, "folder": str},
     "capture": {"mask": list, "record_bytes": int, "retry_seconds": _NUMBER, "retry_cap_seconds": _NUMBER},
 }
 
@@ -86,6 +87,19 @@ class CaptureSettings:
 
 
 @dataclass(frozen=True)
+class ControlSettings:
+    """Where the control table is, and where the jobs that follow from it live."""
+
+    table: str = _setting("the control table: a folder or URL of a Delta table, or `catalog.schema.table`", "control/etl_control")
+    backend: str = _setting("where its jobs live: `local` or `databricks`", "local")
+    folder: str | None = _setting("a folder of YAML files that `lakeledger monitor` follows", None)
+
+    def __post_init__(self) -> None:
+        if self.backend not in ("local", "databricks"):
+            raise Invalid(f"control.backend must be local or databricks, not {self.backend!r}")
+
+
+@dataclass(frozen=True)
 class Settings:
     """Everything a ledger needs to open. Relative paths are relative to `base`, the folder of the settings file."""
 
@@ -96,6 +110,7 @@ class Settings:
     spark: SparkSettings = field(default_factory=SparkSettings)
     retention: RetentionSettings = field(default_factory=RetentionSettings)
     capture: CaptureSettings = field(default_factory=CaptureSettings)
+    control: ControlSettings = field(default_factory=ControlSettings)
     base: Path = field(default_factory=Path.cwd)
 
     def __post_init__(self) -> None:
@@ -173,6 +188,7 @@ def read_file(path: Path) -> Settings:
             spark=SparkSettings(**sections["spark"]),
             retention=RetentionSettings(**sections["retention"]),
             capture=CaptureSettings(**sections["capture"]),
+            control=ControlSettings(**sections["control"]),
             base=path.parent.resolve(),
         )
     except Invalid as error:

@@ -2,8 +2,10 @@
 
 from __future__ import annotations
 
+import math
 from datetime import UTC, datetime
 from typing import Any
+from uuid import UUID
 
 import pytest
 
@@ -103,8 +105,6 @@ def test_a_settled_letter_is_left_alone_by_a_new_failure(ledger: Ledger) -> None
 def test_a_newer_record_ends_the_claim_on_the_older_one(ledger: Ledger) -> None:
     ledger.dead_letters.add(new({"qty": 1}, source_record_id="a"))
     (held,) = ledger.dead_letters.claim(worker="w1")
-    same = ledger.dead_letters.add(new({"qty": 1}, source_record_id="a"))
-    assert (same.status, same.claimed_by) == ("processing", "w1")
     newer = ledger.dead_letters.add(new({"qty": 2}, source_record_id="a"))
     assert (newer.id, newer.status, newer.claimed_by, newer.claimed_until) == (held.id, "pending", None, None)
 
@@ -186,7 +186,16 @@ def test_a_claim_can_be_of_one_table_one_cause_or_some_ids(ledger: Ledger) -> No
     assert [letter.id for letter in claim(9, schema="ecommerce", fingerprint=one.fingerprint)] == [one.id]
 
 
-@pytest.mark.parametrize("words", [{"limit": 0}, {"seconds": 0}, {"seconds": -1.0}, {"limit": 5_000}])
+@pytest.mark.parametrize(
+    "words",
+    [
+        {"limit": 0},
+        {"seconds": 0},
+        {"seconds": -1.0},
+        {"limit": 5_000},
+        *({"seconds": each} for each in (math.inf, -math.inf, math.nan, 1e300)),
+    ],
+)
 def test_a_claim_of_nothing_is_refused(ledger: Ledger, words: dict[str, Any]) -> None:
     with pytest.raises(Invalid):
         ledger.dead_letters.claim(**words)
@@ -237,7 +246,7 @@ def test_what_somebody_else_holds_cannot_be_settled(ledger: Ledger) -> None:
     for change in (letters.resolve, letters.discard, lambda it: letters.failed_again(it, "no")):
         with pytest.raises(Conflict, match=f"is held by w1 until {held.claimed_until:%Y-%m-%d}"):
             change(letter.id)
-    assert ledger.dead_letters.resolve(letter.id, by="w1").status == "resolved"
+    assert ledger.dead_letters.resolve(letter.id, worker="w1").status == "resolved"
 
 
 def test_what_was_held_for_too_long_can_be_settled_by_anybody(ledger: Ledger) -> None:
@@ -296,3 +305,49 @@ def test_a_tenant_sees_and_takes_no_letters_but_its_own(ledger: Ledger, url: str
         with pytest.raises(NotFound):
             other.dead_letters.resolve(letter.id)
         assert other.dead_letters.add(new({"id": 0})).id != letter.id
+
+
+def test_a_failure_that_arrives_while_its_letter_is_held_is_not_settled_unseen(ledger: Ledger) -> None:
+    letter = ledger.dead_letters.add(new(source_record_id="a"))
+    ledger.dead_letters.claim(worker="w1")
+    again = ledger.dead_letters.add(new(source_record_id="a"))
+    assert (again.id, again.status, again.claimed_by, again.claimed_until) == (letter.id, "pending", None, None)
+    with pytest.raises(Conflict, match="is not held by w1: it is pending"):
+        ledger.dead_letters.resolve(letter.id, worker="w1")
+    assert ledger.dead_letters.get(letter.id) == again
+
+
+def test_a_failure_of_the_same_error_ends_the_claim_too(ledger: Ledger) -> None:
+    error = ledger.errors.log(NewError("ecommerce", "orders", "validation", "bad", record_data=RECORD, operation_type="insert"))
+    ledger.dead_letters.claim(worker="w1")
+    letter = ledger.dead_letters.add(new(error_log_id=error.id))
+    assert (letter.id, letter.status, letter.claimed_by) == (error.dead_letter_id, "pending", None)
+
+
+def test_who_holds_a_letter_is_not_who_is_written_down(ledger: Ledger) -> None:
+    one, two = fill(ledger, 2)
+    ledger.dead_letters.claim(2, worker="w1")
+    for verb in (ledger.dead_letters.resolve, ledger.dead_letters.discard):
+        with pytest.raises(Conflict, match="is held by w1"):
+            verb(one.id, by="w1")
+        with pytest.raises(Conflict, match="is held by w1"):
+            verb(one.id, worker="w2")
+    assert ledger.dead_letters.resolve(one.id, by="alice", worker="w1").resolved_by == "alice"
+    assert ledger.dead_letters.discard(two.id, worker="w1").resolved_by == "w1"
+
+
+def test_known_secrets_are_hidden_and_different_records_stay_two_letters(ledger: Ledger) -> None:
+    known = ["orders-pw", "other-pw"]
+    letters = [ledger.dead_letters.add(new({"typed": each}, error_message=f"with {each}"), known) for each in known]
+    assert letters[0].id != letters[1].id
+    assert {(letter.error_message, letter.record_complete) for letter in letters} == {("with ***", False)}
+    assert [letter.record_data for letter in letters] == [{"typed": "***"}] * 2
+    assert ledger.dead_letters.failed_again(letters[0].id, "again orders-pw", known=known).error_message == "again ***"
+
+
+@pytest.mark.parametrize("source_id", [12345, 0, UUID(int=7)])
+def test_an_id_at_the_source_may_be_anything(ledger: Ledger, source_id: Any) -> None:
+    letter = ledger.dead_letters.add(new({"qty": 1}, source_record_id=source_id))
+    assert letter.source_record_id == str(source_id)
+    assert ledger.dead_letters.add(new({"qty": 2}, source_record_id=str(source_id))).id == letter.id
+    assert ledger.dead_letters.claim(ids=[UUID(int=9)]) == []  # type: ignore[list-item]

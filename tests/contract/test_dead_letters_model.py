@@ -52,6 +52,9 @@ class Model:
     def may_settle(self, caller: str) -> bool:
         return self.is_claimable or (self.status == "processing" and self.holder in (caller, ACTOR))
 
+    def is_held_by(self, worker: str) -> bool:
+        return self.status == "processing" and self.holder == worker
+
     def claim(self, worker: str) -> None:
         self.status, self.holder, self.expired = "processing", worker, False
 
@@ -99,8 +102,7 @@ class LetterMachine(RuleBasedStateMachine):
         if known is None:
             self.queue.letters.append(Model(made.id, key, masked(record)))
             return
-        if known.record != masked(record):
-            known.free()
+        known.free()
         known.count, known.record = known.count + 1, masked(record)
         assert made.id == known.id
 
@@ -153,14 +155,14 @@ class LetterMachine(RuleBasedStateMachine):
         model.free()
 
     @precondition(lambda self: self.queue.letters)
-    @rule(data=st.data(), worker=WORKERS, verb=st.sampled_from(["resolve", "discard"]))
-    def settle(self, data: st.DataObject, worker: str, verb: str) -> None:
+    @rule(data=st.data(), worker=st.none() | WORKERS, verb=st.sampled_from(["resolve", "discard"]))
+    def settle(self, data: st.DataObject, worker: str | None, verb: str) -> None:
         model = data.draw(st.sampled_from(self.queue.letters))
-        if not model.may_settle(worker):
+        if not (model.may_settle(ACTOR) if worker is None else model.is_held_by(worker)):
             with pytest.raises(Conflict):
-                getattr(self.real, verb)(model.id, by=worker)
+                getattr(self.real, verb)(model.id, by="w1", worker=worker)
             return
-        getattr(self.real, verb)(model.id, by=worker)
+        getattr(self.real, verb)(model.id, by="w1", worker=worker)
         model.free({"resolve": "resolved", "discard": "discarded"}[verb])
 
     @precondition(lambda self: self.queue.letters)

@@ -2,8 +2,11 @@
 
 from __future__ import annotations
 
+import math
+import time
 from datetime import timedelta
 from typing import Any
+from uuid import UUID
 
 import pytest
 
@@ -286,3 +289,99 @@ def test_a_tenant_sees_no_errors_but_its_own(ledger: Ledger, url: str) -> None:
         with pytest.raises(NotFound):
             other.errors.resolve(error.id)
     assert rows(ledger, "select distinct tenant_id from error_log") == [{"tenant_id": "default"}]
+
+
+def test_known_secrets_are_hidden_and_the_record_is_still_told_apart_by_what_it_was(ledger: Ledger) -> None:
+    known = {"orders-pw", "other-pw"}
+    made = [
+        ledger.errors.log(
+            new(
+                "validation",
+                f"login with {secret}",
+                error_code=f"E {secret}",
+                error_details={"said": secret},
+                stack_trace=f"at {secret}",
+                record_data={"id": 1, "typed": secret},
+                source_record_id=None,
+            ),
+            known,
+        )
+        for secret in sorted(known)
+    ]
+    assert made[0].dead_letter_id != made[1].dead_letter_id
+    for error in made:
+        assert (error.error_message, error.error_code, error.stack_trace) == ("login with ***", "E ***", "at ***")
+        assert (error.error_details, error.record_data, error.record_complete) == ({"said": "***"}, {"id": 1, "typed": "***"}, False)
+
+
+def test_known_secrets_are_hidden_in_exceptions_and_in_what_a_retry_says(ledger: Ledger) -> None:
+    error = ledger.errors.log_exception("shop", "orders", ConnectionError("with orders-pw"), known=["orders-pw"], record_data={"id": 1})
+    assert error.error_message == "ConnectionError: with ***"
+    assert "orders-pw" not in (error.stack_trace or "")
+    again = ledger.errors.retried(error.id, ValueError("with orders-pw"), known=["orders-pw"])
+    assert again.error_details == {"last_retry_error": "ValueError: with ***"}
+
+
+@pytest.mark.parametrize(
+    ("given", "name", "kept"),
+    [
+        ({"error_code": 1062}, "error_code", "1062"),
+        ({"error_code": 0}, "error_code", "0"),
+        ({"source_record_id": 12345}, "source_record_id", "12345"),
+        ({"source_record_id": 0}, "source_record_id", "0"),
+        ({"source_record_id": UUID(int=7)}, "source_record_id", str(UUID(int=7))),
+        ({"sync_run_id": UUID(int=7)}, "sync_run_id", str(UUID(int=7))),
+        ({"stack_trace": ["one\n", "two\n"]}, "stack_trace", "one\ntwo"),
+        ({"error_details": {"b": b"x", "n": math.nan}}, "error_details", {"b": "eA==", "n": "nan"}),
+        ({"error_details": ["a", 1]}, "error_details", {"value": ["a", 1]}),
+        ({"error_details": math.inf}, "error_details", {"value": "inf"}),
+        ({"message": 7}, "error_message", "7"),
+        ({"message": ValueError("bad")}, "error_message", "ValueError: bad"),
+    ],
+)
+@pytest.mark.parametrize("kind", ["validation", "connection"])
+def test_what_is_no_text_is_kept_as_one(ledger: Ledger, kind: str, given: dict[str, Any], name: str, kept: Any) -> None:
+    error = ledger.errors.log(new(kind, **{"record_data": {"id": UUID(int=1)}, **given}))
+    assert getattr(error, name) == kept
+    assert ledger.errors.get(error.id) == error
+    if kind == "validation":
+        assert ledger.dead_letters.get(error.dead_letter_id or "").source_record_id == error.source_record_id
+
+
+def test_a_record_that_had_to_be_changed_is_not_complete(ledger: Ledger) -> None:
+    assert not ledger.errors.log(new(record_data={"price": math.nan})).record_complete
+
+
+def test_an_error_is_found_by_an_id_that_is_no_text(ledger: Ledger) -> None:
+    with pytest.raises(NotFound, match="no error '00000000-0000-0000-0000-000000000007'"):
+        ledger.errors.get(UUID(int=7))  # type: ignore[arg-type]
+
+
+def test_long_hostile_texts_are_logged_quickly(ledger: Ledger) -> None:
+    started = time.process_time()
+    ledger.errors.log(new(message="a-" * 500_000, stack_trace="://" * 500_000, error_code="password" * 100_000))
+    assert time.process_time() - started < 2
+
+
+@pytest.mark.parametrize(
+    ("verb", "status", "method"), [("resolve", "resolved", "error resolved"), ("ignore", "discarded", "error ignored")]
+)
+def test_a_settled_error_settles_the_letters_that_would_be_replayed(ledger: Ledger, verb: str, status: str, method: str) -> None:
+    error = ledger.errors.log(new("validation", record_data=RECORD))
+    other = ledger.errors.log(new("validation", record_data={"id": 2}))
+    getattr(ledger.errors, verb)(error.id, note="by hand", by="ann")
+    letter = ledger.dead_letters.get(error.dead_letter_id or "")
+    assert (letter.status, letter.resolution_method, letter.resolved_by, letter.resolution_note) == (status, method, "ann", "by hand")
+    assert [left.id for left in ledger.dead_letters.list(status="pending")] == [other.dead_letter_id]
+
+
+def test_an_error_whose_letter_is_held_by_another_worker_is_not_settled(ledger: Ledger) -> None:
+    error = ledger.errors.log(new("validation", record_data=RECORD))
+    ledger.dead_letters.claim(worker="w1")
+    for verb in (ledger.errors.resolve, ledger.errors.ignore):
+        with pytest.raises(Conflict, match="is held by w1"):
+            verb(error.id, by="w1")
+    assert ledger.errors.get(error.id).status == "open"
+    ledger.dead_letters.release(error.dead_letter_id or "", "w1")
+    ledger.dead_letters.claim()
+    assert ledger.errors.resolve(error.id).status == "resolved"

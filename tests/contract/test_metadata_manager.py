@@ -172,7 +172,7 @@ def test_errors_go_from_the_log_through_retries_to_the_dead_letters_and_back(man
     (letter,) = manager.claim_dead_letters("ann")
     assert (letter.id, letter.record_data, letter.error_log_id) == (exhausted.dead_letter_id, {"id": 1}, error.id)
     assert manager.claim_dead_letters("bob") == []
-    settled = manager.resolve_dead_letter(letter.id, "repaired by hand", "ann", "the date was wrong")
+    settled = manager.resolve_dead_letter(letter.id, "repaired by hand", "ann", "the date was wrong", worker="ann")
     assert (settled.status, settled.resolution_method, settled.resolved_by) == ("resolved", "repaired by hand", "ann")
     assert manager.capture.errors.get(error.id).status == "resolved"
 
@@ -308,3 +308,13 @@ def test_the_manager_cleans_up_sync_runs_and_leaves_those_of_pipelines(ledger: L
         manager.complete_sync_run(manager.start_sync_run("shop", "batch").id)
         assert manager.cleanup_old_metadata()["pipeline_runs"] == 1
     assert [run.pipeline_id for run in ledger.runs.list()] == ["nightly"]
+
+
+def test_records_that_differ_only_in_a_secret_are_two_letters_and_neither_counts_as_whole(manager: MetadataManager) -> None:
+    manager.start_sync_run("shop", "stream", source_info={"password": "s3cr3t-s3cr3t"})
+    letters = [
+        manager.add_to_dead_letter_queue("shop", "orders", "insert", {"id": 1, "password": word}) for word in ("aaaaaaaa", "bbbbbbbb")
+    ]
+    said = manager.add_to_dead_letter_queue("shop", "orders", "insert", {"id": 2, "note": "said s3cr3t-s3cr3t"})
+    assert len({letter.id for letter in letters}) == 2
+    assert [letter.record_complete for letter in (*letters, said)] == [False, False, False]

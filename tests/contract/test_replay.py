@@ -136,5 +136,37 @@ def test_two_replays_at_once_share_the_letters(ledger: Ledger) -> None:
     assert len(called) == len(set(called)) == sum(each.replayed for each in done) == 30
 
 
+def test_a_record_that_fails_again_while_it_is_replayed_waits_again(ledger: Ledger) -> None:
+    ledger.dead_letters.add(new({"qty": 1}, source_record_id="a"))
+    done = ledger.dead_letters.replay(lambda _: void(ledger.dead_letters.add(new({"qty": 1}, source_record_id="a"))), dry_run=False)
+    assert (done.replayed, done.failed, done.skipped) == (0, 0, 1)
+    (letter,) = ledger.dead_letters.list()
+    assert (letter.status, letter.error_count) == ("pending", 2)
+
+
+@pytest.mark.filterwarnings("error")
+def test_a_callback_that_nobody_awaits_resolves_nothing(ledger: Ledger) -> None:
+    before = fill(ledger, 3)
+    called: list[str] = []
+
+    async def callback(letter: DeadLetter) -> None:
+        called.append(letter.id)
+
+    with pytest.raises(Invalid, match=r"use lakeledger\.aio, or pass a plain function"):
+        ledger.dead_letters.replay(callback, dry_run=False)
+    assert called == []
+    assert ledger.dead_letters.list() == before[::-1]
+
+
+def test_known_secrets_are_hidden_in_what_a_callback_raises(ledger: Ledger) -> None:
+    fill(ledger, 1)
+
+    def callback(_: DeadLetter) -> None:
+        raise ValueError("with orders-pw")
+
+    ledger.dead_letters.replay(callback, dry_run=False, known=["orders-pw"])
+    assert ledger.dead_letters.list()[0].error_message == "ValueError: with ***"
+
+
 def void(_: object) -> None:
     """What a callback gives back."""

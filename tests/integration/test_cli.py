@@ -177,7 +177,7 @@ def test_every_command_has_json_and_an_example() -> None:
                 yield from leaves(below, f"{path} {name}")
 
     found = dict(leaves(program, "lakeledger"))
-    assert len(found) == 18
+    assert len(found) == 45
     for path, command in found.items():
         assert "--json" in [name for parameter in command.params for name in parameter.opts], path
         assert path in (command.help or ""), f"{path} --help shows no example"
@@ -261,7 +261,7 @@ def test_an_unknown_key_is_named_with_its_line_and_the_likely_word_before_anythi
     )
     result = invoke("run")
     assert result.exit_code == 2
-    assert f"error: {tmp_path}/pipeline.yaml:7: unknown key 'target_cofnig'; did you mean 'target_config'?" in result.stderr.splitlines()
+    assert f"error: {tmp_path}/pipeline.yaml:7:9: unknown key 'target_cofnig'; did you mean 'target_config'?" in result.stderr.splitlines()
     assert all(line.startswith("error: ") for line in result.stderr.splitlines())
     assert [path.name for path in tmp_path.iterdir()] == ["pipeline.yaml"]
 

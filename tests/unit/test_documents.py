@@ -1,4 +1,4 @@
-"""YAML documents are checked as a whole; each problem comes with its line and what to do."""
+"""YAML documents are checked as a whole; each problem comes with its line, its column and what to do."""
 
 from __future__ import annotations
 
@@ -7,8 +7,8 @@ from typing import Any
 
 import pytest
 
-from lakeledger.errors import Invalid
 from lakeledger.control.documents import Document, FilesSource, SqlSource, load, parse
+from lakeledger.errors import Invalid
 from lakeledger.tables import TableName
 
 SHOP = """\
@@ -76,7 +76,7 @@ def test_values_are_plain_python_so_that_spark_and_json_take_them() -> None:
 
 
 def test_a_table_without_a_schema_is_in_main() -> None:
-    assert shop(changed(("          schema: bronze\n", ""))).modules[0].sources[0].target_config.name == TableName("main", "orders")
+    assert shop(changed(("          schema: bronze\n", ""))).modules[0].sources[0].target == "main.orders"
 
 
 def test_sources_run_level_by_level_and_inactive_ones_not_at_all() -> None:
@@ -99,15 +99,15 @@ def test_the_hash_changes_with_the_configuration_and_not_with_its_layout() -> No
 @pytest.mark.parametrize(
     ("old", "new", "expected"),
     [
-        ("metadata_version", "metadata_verson", "shop.yaml:1: unknown key 'metadata_verson'; did you mean 'metadata_version'?"),
-        ("description", "descripton", "shop.yaml:4: unknown key 'descripton'; did you mean 'description'?"),
-        ("execution_order", "execution_ordre", "shop.yaml:19: unknown key 'execution_ordre'; did you mean 'execution_order'?"),
-        ("schema: bronze", "schmea: bronze", "shop.yaml:14: unknown key 'schmea'; did you mean 'schema'?"),
-        ("schema: bronze", "schema_name: bronze", "shop.yaml:14: unknown key 'schema_name'; did you mean 'schema'?"),
-        ("options:", "optoins:", "shop.yaml:10: unknown key 'optoins'; did you mean 'options'?"),
-        ("load_type:", "load_tpye:", "shop.yaml:12: unknown key 'load_tpye'; did you mean 'load_type'?"),
-        ("parameters:", "paramters:", "shop.yaml:23: unknown key 'paramters'; did you mean 'parameters'?"),
-        ("write_mode:", "zzz:", "shop.yaml:16: unknown key 'zzz'"),
+        ("metadata_version", "metadata_verson", "shop.yaml:1:1: unknown key 'metadata_verson'; did you mean 'metadata_version'?"),
+        ("description", "descripton", "shop.yaml:4:5: unknown key 'descripton'; did you mean 'description'?"),
+        ("execution_order", "execution_ordre", "shop.yaml:19:9: unknown key 'execution_ordre'; did you mean 'execution_order'?"),
+        ("schema: bronze", "schmea: bronze", "shop.yaml:14:11: unknown key 'schmea'; did you mean 'schema'?"),
+        ("schema: bronze", "schema_name: bronze", "shop.yaml:14:11: unknown key 'schema_name'; did you mean 'schema'?"),
+        ("options:", "optoins:", "shop.yaml:10:11: unknown key 'optoins'; did you mean 'options'?"),
+        ("load_type:", "load_tpye:", "shop.yaml:12:11: unknown key 'load_tpye'; did you mean 'load_type'?"),
+        ("parameters:", "paramters:", "shop.yaml:23:13: unknown key 'paramters'; did you mean 'parameters'?"),
+        ("write_mode:", "zzz:", "shop.yaml:16:11: unknown key 'zzz'"),
     ],
 )
 def test_an_unknown_key_is_named_with_its_line_and_a_suggestion(old: str, new: str, expected: str) -> None:
@@ -117,30 +117,34 @@ def test_an_unknown_key_is_named_with_its_line_and_a_suggestion(old: str, new: s
 @pytest.mark.parametrize(
     ("old", "new", "expected"),
     [
-        ("source_type: sql", "source_type: sqll", "shop.yaml:17: source_type 'sqll' is not one of files, sql; did you mean 'sql'?"),
-        ("        source_type: sql\n", "", "shop.yaml:17: source_type is missing: files or sql"),
-        ("          path: landing/orders/*.csv\n", "", "shop.yaml:8: modules.sources.source_config.path is missing"),
+        ("source_type: sql", "source_type: sqll", "shop.yaml:18:9: source_type 'sqll' is not one of files, sql, task; did you mean 'sql'?"),
+        ("        source_type: sql\n", "", "shop.yaml:17:9: source_type is missing: files, sql or task"),
+        ("          path: landing/orders/*.csv\n", "", "shop.yaml:8:9: modules.sources.source_config.path is missing"),
         (
             "execution_order: 2",
             "execution_order: -1",
-            "shop.yaml:19: modules.sources.execution_order: input should be greater than or equal to 0",
+            "shop.yaml:19:9: modules.sources.execution_order: input should be greater than or equal to 0",
         ),
-        ("source_id: daily", 'source_id: " "', "shop.yaml:17: modules.sources.source_id: string should have at least 1 character"),
-        ("schema: bronze", "partition_by: day", "shop.yaml:14: modules.sources.target_config.partition_by: input should be a valid tuple"),
+        ("source_id: daily", 'source_id: " "', "shop.yaml:17:9: modules.sources.source_id: string should have at least 1 character"),
+        (
+            "schema: bronze",
+            "partition_by: day",
+            "shop.yaml:14:11: modules.sources.target_config.partition_by: input should be a valid list",
+        ),
         (
             "write_mode: append",
             "write_mode: upsert",
-            "shop.yaml:16: modules.sources.target_config.write_mode: input should be 'append' or 'overwrite'",
+            "shop.yaml:16:11: modules.sources.target_config.write_mode: input should be 'append' or 'overwrite'",
         ),
         (
             "sql_query: select * from bronze.orders where day > :day",
             "sql_query: ''",
-            "shop.yaml:20: task_type sql_query needs sql_task.sql_query",
+            "shop.yaml:20:9: task_type sql_query needs sql_task.sql_query",
         ),
         (
             "          sql_task:",
             "          task_type: sql_file\n          sql_task:",
-            "shop.yaml:20: task_type sql_file needs sql_task.sql_file_path",
+            "shop.yaml:20:9: task_type sql_file needs sql_task.sql_file_path",
         ),
     ],
 )
@@ -150,7 +154,7 @@ def test_a_wrong_value_is_named_with_its_line(old: str, new: str, expected: str)
 
 def test_an_unsafe_table_name_is_refused() -> None:
     assert problems(changed(("table: orders", "table: ../orders"))) == [
-        "shop.yaml:13: table name 'bronze.../orders' is not allowed: write table or schema.table, with letters, digits and underscores"
+        "shop.yaml:13:9: table name 'bronze.../orders' is not allowed: write table or schema.table, with letters, digits and underscores"
     ]
 
 
@@ -161,13 +165,13 @@ def test_all_problems_are_told_at_once_in_the_order_of_lines() -> None:
 
 def test_incremental_with_overwrite_is_refused() -> None:
     assert problems(changed(("write_mode: append", "write_mode: overwrite"))) == [
-        "shop.yaml:6: incremental with overwrite would keep only the newest files: use append, or load_type full"
+        "shop.yaml:6:9: incremental with overwrite would keep only the newest files: use append, or load_type full"
     ]
 
 
 def test_full_with_append_is_refused() -> None:
     assert problems(changed(("load_type: incremental", "load_type: full"))) == [
-        "shop.yaml:6: full with append would add every row again at each run: use overwrite, or load_type incremental"
+        "shop.yaml:6:9: full with append would add every row again at each run: use overwrite, or load_type incremental"
     ]
 
 
@@ -178,7 +182,7 @@ def test_a_full_load_overwrites_by_itself() -> None:
 
 def test_a_source_id_that_is_used_twice_in_a_module_is_refused() -> None:
     assert problems(changed(("source_id: daily", "source_id: orders"))) == [
-        "shop.yaml:3: source_id orders is used more than once in the module"
+        "shop.yaml:3:5: source_id orders is used more than once in the module"
     ]
 
 
@@ -207,16 +211,15 @@ def test_the_version_may_be_written_without_quotes() -> None:
 @pytest.mark.parametrize(
     ("text", "expected"),
     [
-        ("", "shop.yaml:1: the document must be a mapping with `modules:`"),
-        ("- a", "shop.yaml:1: the document must be a mapping with `modules:`"),
-        ("metadata_version: '1'", "shop.yaml:1: modules is missing"),
-        ("modules: []", "shop.yaml:1: modules: list should have at least 1 item after validation, not 0"),
-        ("modules:", "shop.yaml:1: modules: input should be a valid list"),
-        ("modules:\n\t- a", "shop.yaml:2: not valid YAML: found character '\\t' that cannot start any token"),
-        ("modules: [\n", "shop.yaml:2: not valid YAML: expected the node content, but found '<stream end>'"),
-        ("modules: *nothing", "shop.yaml:1: not valid YAML: found undefined alias 'nothing'"),
-        ("a: 1\na: 2", 'shop.yaml:2: not valid YAML: found duplicate key "a" with value "2" (original value: "1")'),
-        ("a: 1\n---\nb: 2", "shop.yaml:2: not valid YAML: but found another document"),
+        ("", "shop.yaml:1:1: the document must be a mapping with `modules:` or `jobs:`"),
+        ("- a", "shop.yaml:1:1: the document must be a mapping with `modules:` or `jobs:`"),
+        ("metadata_version: '1'", "shop.yaml:1:1: modules is missing"),
+        ("modules: []", "shop.yaml:1:1: modules: list should have at least 1 item after validation, not 0"),
+        ("modules:", "shop.yaml:1:1: modules: input should be a valid list"),
+        ("modules:\n\t- a", "shop.yaml:2:1: not valid YAML: found character '\\t' that cannot start any token"),
+        ("modules: [\n", "shop.yaml:2:1: not valid YAML: expected the node content, but found '<stream end>'"),
+        ("modules: *nothing", "shop.yaml:1:10: not valid YAML: found undefined alias 'nothing'"),
+        ("a: 1\n---\nb: 2", "shop.yaml:2:1: not valid YAML: but found another document"),
     ],
 )
 def test_bad_yaml_is_told_with_its_line(text: str, expected: str) -> None:
@@ -224,7 +227,7 @@ def test_bad_yaml_is_told_with_its_line(text: str, expected: str) -> None:
 
 
 def test_a_character_that_yaml_forbids_is_refused() -> None:
-    assert problems("a: \x01")[0].startswith("shop.yaml:1: not valid YAML: unacceptable character #x0001")
+    assert problems("a: \x01") == ["shop.yaml:1:4: not valid YAML: the character #x0001 is not allowed"]
 
 
 def test_a_file_is_read_from_disk(tmp_path: Path) -> None:
@@ -236,8 +239,8 @@ def test_a_file_is_read_from_disk(tmp_path: Path) -> None:
 def test_a_file_that_is_not_there_or_not_text_is_refused(tmp_path: Path) -> None:
     with pytest.raises(Invalid, match="no such file"):
         load(tmp_path / "nothing.yaml")
-    with pytest.raises(Invalid, match="cannot read"):
+    with pytest.raises(Invalid, match="no YAML file in"):
         load(tmp_path)
-    (tmp_path / "binary.yaml").write_bytes(b"\xff\xfe\x00")
-    with pytest.raises(Invalid, match="cannot read"):
+    (tmp_path / "binary.yaml").write_bytes(b"a: b\nc: \xff\xfe\x00")
+    with pytest.raises(Invalid, match=r"binary\.yaml:2:4: not a text: the byte 0xff; save the file as UTF-8"):
         load(tmp_path / "binary.yaml")

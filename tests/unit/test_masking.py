@@ -20,7 +20,7 @@ from pyspark.sql import Row
 
 from lakeledger import codec
 from lakeledger.errors import Invalid
-from lakeledger.sync.masking import MASK, TOO_DEEP, Masking, plain, plain_record
+from lakeledger.sync.masking import MASK, TOO_DEEP, Masked, Masking, excerpt, plain, plain_record, text_of
 
 CANARY = "canary-5f1e9"
 NAMES = st.sampled_from(["id", "name", "password", "api_key", "note", "email", "Email", "card"]) | st.text(max_size=8)
@@ -212,3 +212,45 @@ def test_what_is_still_too_big_is_summed_up() -> None:
 def test_a_cap_that_holds_no_summary_is_refused() -> None:
     with pytest.raises(Invalid, match="at least 256 bytes"):
         Masking(max_bytes=10)
+
+
+@pytest.mark.parametrize(
+    "value",
+    [math.nan, math.inf, b"x", "a\0b", "\ud800", 10**2_000, Broken(), {"a\0": 1}, {1: "a", "1": "b"}, [{"deep": math.nan}]],
+    ids=lambda value: type(value).__name__,
+)
+def test_a_record_that_had_to_be_changed_to_be_kept_is_not_complete(value: Any) -> None:
+    assert not Masking().mask({"id": 1, "value": value}).complete
+
+
+@pytest.mark.parametrize("value", [1.5, "Łódź", 2**64, date(2026, 1, 2), Decimal("1.5"), UUID(int=7), (1, 2), None, TOO_DEEP])
+def test_a_record_that_can_be_kept_as_it_is_is_complete(value: Any) -> None:
+    assert Masking().mask({"id": 1, "value": value}).complete
+
+
+def test_a_record_with_a_known_secret_is_not_complete() -> None:
+    masked = Masking().mask({"id": 1, "note": "typed hunter2"}, ["hunter2"])
+    assert masked == Masked({"id": 1, "note": "typed ***"}, complete=False)
+
+
+@pytest.mark.parametrize(
+    ("value", "text"),
+    [
+        (1062, "1062"),
+        (0, "0"),
+        (UUID(int=7), "00000000-0000-0000-0000-000000000007"),
+        (b"a\xff", "a\\xff"),
+        (["one\n", "two"], "one\ntwo"),
+        ({"a": 1}, '{"a":1}'),
+        (Broken(), "<Broken>"),
+        (Colour.RED, "red"),
+    ],
+    ids=lambda value: type(value).__name__,
+)
+def test_whatever_was_given_for_a_text_is_a_text(value: Any, text: str) -> None:
+    assert text_of(value) == text
+
+
+def test_an_excerpt_reads_no_more_than_it_may_keep() -> None:
+    assert excerpt("password=hunter2 " + "x" * 1_000_000, 20) == "password=*** xxxxxxx"
+    assert excerpt("x" * 1_000_000 + " password=hunter2", 20, end=True) == "xxxxxxx password=***"

@@ -9,7 +9,7 @@ import pytest
 from lakeledger.control.plan import Action, Plan, Tracked, Wish, plan_actions
 from lakeledger.jobs import Job, JobSpec
 
-CRON = {"quartz_cron_expression": "0 0 5 * * ?", "timezone_id": "UTC", "pause_status": "UNPAUSED"}
+CRON = {"quartz_cron_expression": "0 0 5 * * ?", "timezone_id": "Europe/Berlin", "pause_status": "UNPAUSED"}
 
 
 def settings(**more: Any) -> dict[str, Any]:

@@ -2,11 +2,16 @@
 
 from __future__ import annotations
 
+import base64
+import json
+import time
+import uuid
+
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from lakeledger.redaction import scrub, scrub_value, secrets_in
+from lakeledger.redaction import is_secret_name, scrub, scrub_value, secrets_in
 
 WORDS = st.text("abcdefghijklmnopqrstuvwxyz0123456789%+!$._-", min_size=1, max_size=20)
 
@@ -57,6 +62,39 @@ def test_a_password_is_replaced_and_the_rest_is_kept(text: str, expected: str) -
         "X-Api-Key: hunter2",
         "https://store/x?sv=1&sig=hunter2&se=2",
         "login failed with eyJhbGciOiJI.hunter2hunter2.c2lnbmF0dXJl",
+        "postgresql://app:1234/hunter2@db",
+        "mongodb://app:hunter2'x@h",
+        "mongodb://app:x'hunter2@h",
+        "see http://x/y?next=postgres://app:hunter2@h",
+        "jdbc:oracle:thin:scott/hunter2@//h",
+        "user:hunter2@tcp(h:3306)/db",
+        "https://ghp_hunter2abcdefghijklmnop@github.com/x",
+        "https://hunter2hunter2hunter2a@sentry.example/1",
+        "Driver=x;PWD={a;hunter2};Server=y",
+        r"{\"password\": \"hunter2\"}",
+        r"{\"password\": \"a\\\"hunter2\"}",
+        r'{"password": "a\"hunter2"}',
+        "password='a''hunter2'",
+        "Authorization: Token hunter2",
+        "Authorization: Digest username=ann, response=hunter2",
+        "AWS4-HMAC-SHA256 Credential=x/eu/s3, SignedHeaders=host, Signature=hunter2",
+        "X-Vault-Token: hunter2",
+        "Cookie: session=hunter2",
+        "Cookie: a=b; session=hunter2",
+        "password:hunter2",
+        "secret: hunter2",
+        "<password>hunter2</password>",
+        "<ns:dbPassword kind='x'>hunter2</ns:dbPassword>",
+        "--password hunter2",
+        "tool --db-password 'hunter2 x'",
+        "curl -u a:hunter2 http://h",
+        "curl --user 'a:hunter2' http://h",
+        "pass=hunter2",
+        "db_pass=hunter2",
+        "password%3Dhunter2",
+        "q=x%26password%3Dhunter2%26y",
+        "error: password=hunter2",
+        '{"credentials": {"user": "hunter2"}}',
     ],
 )
 def test_no_way_to_write_a_secret_lets_it_out(text: str) -> None:
@@ -82,6 +120,18 @@ def test_no_password_in_a_url_survives(user: str, password: str, host: str) -> N
         "the password is wrong",
         "if password == wanted:",
         "ValueError: a: b @ c",
+        "InvalidToken: the text cannot be read",
+        "Done. PASS=12 WARN=0 ERROR=0",
+        "token_count=5, next_page_token=abc",
+        "resume_token=8263F1",
+        '{"resumeToken": "8263F1"}',
+        "the secretary: Ann",
+        "docker run -u 1000:1000 image",
+        "use --token-file tokens.txt",
+        "mongodb://h:27017/db?x=a@b",
+        "secret://vault/orders",
+        '{"password": null, "token": true}',
+        '{"uri":"http://h:80","email":"a@b.example"}',
     ],
 )
 def test_what_is_no_secret_is_left_alone(text: str) -> None:
@@ -107,7 +157,7 @@ def test_what_is_called_a_secret_is_none_of_our_business_whatever_it_is() -> Non
     given = {"password": 123456, "secrets": {"db": "x", "n": [1]}, "AccountKey": "x", "batch_size": 5, "token": "${env:TOKEN}"}
     kept = {"password": "***", "secrets": {"db": "***", "n": ["***"]}, "AccountKey": "***", "batch_size": 5, "token": "${env:TOKEN}"}
     assert scrub_value(given) == kept
-    assert scrub('.option("password", "hunter2")') == '.option("password", ***)'
+    assert scrub('.option("password", "hunter2")') == '.option("password", "***")'
 
 
 def test_secrets_that_a_value_gives_away_are_found_elsewhere() -> None:
@@ -122,3 +172,123 @@ def test_secrets_that_a_value_gives_away_are_found_elsewhere() -> None:
 def test_what_is_no_secret_stays() -> None:
     for text in ("unexpected token: ')' at 3", "a basic error", "12:30:45 done", "key: 7", "x = y == z", "https://host:8080/a?b=c"):
         assert scrub(text) == text
+
+
+@pytest.mark.parametrize(
+    "text",
+    [
+        "a-" * 100_000,
+        "x: " + "a-" * 100_000,
+        "-".join(str(uuid.UUID(int=number)) for number in range(5_000)),
+        base64.urlsafe_b64encode(bytes(range(256)) * 600).decode(),
+        "-eyJabcdefgh" * 17_000,
+        "password" * 25_000,
+        "password=" * 22_000,
+        "password={" * 20_000,
+        "password: " * 20_000,
+        '"password":{' * 17_000,
+        "password=\\'" * 17_000,
+        "://" * 66_000,
+        "a://" * 50_000,
+        "a://b:" * 33_000,
+        "http://a:80/" * 16_000 + "@",
+        "'" * 200_000,
+        '"' * 200_000,
+        "\\" * 200_000,
+        "'\"" * 100_000,
+        'password="' * 20_000,
+        "<a>" * 66_000,
+        "<" * 200_000,
+        "a=" * 100_000,
+        "a:" * 100_000,
+        " a:b" * 50_000,
+        " -u a" * 40_000,
+        " " * 200_000,
+        "password" + " " * 200_000,
+        "-----BEGIN PRIVATE KEY" * 9_000,
+        "-----BEGIN PRIVATE KEY-----" * 7_000,
+        "jdbc:oracle:thin:" * 11_000,
+        "%3D" * 66_000,
+    ],
+    ids=lambda text: repr(text[:12]),
+)
+def test_no_text_takes_long(text: str) -> None:
+    started = time.process_time()
+    scrub(text, ["hunter2hunter2"])
+    assert time.process_time() - started < 2
+
+
+@pytest.mark.parametrize(
+    "name",
+    [
+        *("secretary", "token_count", "tokens", "password_changed_at", "authorization_status", "next_page_token", "pageToken"),
+        *("resume_token", "resumeToken", "token_endpoint", "password_encoding", "secret_name", "tokenType", "credentials_path"),
+        *(
+            "access_key_id",
+            "compass",
+            "monkey",
+            "primary_key",
+            "key",
+            "passenger",
+            "bypass",
+            "token_expires_at",
+            "disas",
+            "pass_through",
+            "",
+        ),
+    ],
+)
+def test_a_name_that_only_resembles_a_secret_is_none(name: str) -> None:
+    assert not is_secret_name(name)
+    assert scrub_value({name: "visible"}) == {name: "visible"}
+
+
+@pytest.mark.parametrize(
+    "name",
+    [
+        *("password", "PGPASSWORD", "dbPassword", "user.password", "passphrase", "pwd", "db_pass", "client-secret", "secret_id", "apiKey"),
+        *("api_key", "APIKey", "apikey", "X-Api-Key", "AccountKey", "fs.azure.account.key.shop.dfs.core.windows.net", "private_key"),
+        *("accessToken", "accesstoken", "X-Vault-Token", "credentials", "Proxy-Authorization", "sas", "sas_token", "Set-Cookie"),
+        *("page_access_token", "password2", "aws_secret_access_key", "password_hash", "SharedAccessSignature"),
+    ],
+)
+def test_a_name_with_a_secret_word_is_a_secret(name: str) -> None:
+    assert is_secret_name(name)
+    assert scrub_value({name: "hunter2"}) == {name: "***"}
+
+
+def test_tests_that_passed_are_counted() -> None:
+    assert scrub_value({"pass": 12, "fail": 0, "db_pass": "hunter2"}) == {"pass": 12, "fail": 0, "db_pass": "***"}
+
+
+def test_a_bare_databricks_token_is_found() -> None:
+    assert scrub("login with dapi" + "0123456789abcdef" * 2 + " failed") == "login with *** failed"
+
+
+@pytest.mark.parametrize(
+    ("text", "expected"),
+    [
+        ('{"token":"x"}', '{"token":"***"}'),
+        ('{"password": 1234}', '{"password": "***"}'),
+        ('{"password": 1234, "n": 5}', '{"password": "***", "n": 5}'),
+        ('{"secrets": ["a", "b"], "n": 5}', '{"secrets": "***", "n": 5}'),
+        ('{"credentials": {"user": "x"}, "n": 5}', '{"credentials": "***", "n": 5}'),
+        ('{"dsn":"host=db password=hunter2","n":5}', '{"dsn":"host=db password=***","n":5}'),
+        (r'{"text":"{\"password\":\"hunter2\"}"}', r'{"text":"{\"password\":\"***\"}"}'),
+        (r'{"text":"x=\"password=hunter2\""}', r'{"text":"x=\"password=***\""}'),
+    ],
+)
+def test_json_stays_json(text: str, expected: str) -> None:
+    assert scrub(text) == expected
+    json.loads(expected)
+
+
+def test_a_known_secret_is_replaced_as_a_whole_word_only() -> None:
+    assert scrub("preorders and orders2 and orders_old", {"orders"}) == "preorders and orders2 and ***_old"
+    assert scrub("a%20long-enough-to-be-sure", {"long-enough-to-be-sure"}) == "a%20***"
+
+
+def test_short_words_are_no_known_secrets_unless_they_are_passwords() -> None:
+    assert secrets_in({"token": "orders", "password": "orders1", "api_key": "abcde", "pwd": "abcd"}) == {"orders1", "abcde"}
+    assert secrets_in({"token": "a-longer-one"}) == {"a-longer-one"}
+    assert secrets_in("mongodb://app:p%40ssword@h") == {"p%40ssword", "p@ssword"}

@@ -19,7 +19,7 @@ import click
 from lakeledger import demo as shops
 from lakeledger.cli import show
 from lakeledger.cli.options import as_help
-from lakeledger.cli.positions import describe
+from lakeledger.cli.places import describe
 from lakeledger.cli.runs import print_runs
 from lakeledger.cli.tables import print_tables
 from lakeledger.demo import Demo, Done

@@ -2,16 +2,18 @@
 
 from __future__ import annotations
 
-from typing import Any
+import shlex
+from collections.abc import Sequence
 
 import click
 
-from lakeledger import Ledger
-from lakeledger.cli import show
+from lakeledger.cli import places, show
+from lakeledger.cli.acting import operator
 from lakeledger.cli.options import Options, shared
-from lakeledger.sync import Marker
-
-SHOWN = 20
+from lakeledger.cli.positions_exchange import export_positions, import_positions
+from lakeledger.cli.positions_rewind import rewind
+from lakeledger.errors import Invalid
+from lakeledger.sync import Marker, MarkerType, Positions, parse_source
 
 
 @click.group()
@@ -20,95 +22,152 @@ def positions() -> None:
 
 
 @positions.command("list")
+@click.option("--schema", metavar="NAME", help="Only the sources of this schema.")
+@places.TYPE
 @shared('{"positions": [row of sync_markers]}')
-def list_positions(options: Options) -> None:
+def list_positions(options: Options, schema: str | None, marker_type: str | None) -> None:
     """Every source and its position.
 
-    lakeledger positions list
+    lakeledger positions list --schema shop
     """
     with options.open() as ledger:
-        found = ledger.positions.list()
+        found = places.chosen(ledger.positions.list(), schema, marker_type)
     if options.as_json:
         show.print_json({"positions": found})
         return
     if not found:
-        click.echo("no source was read yet")
-        show.print_next(options.command("run"))
+        narrowed = schema or marker_type
+        click.echo("no such source" if narrowed else "no source was read yet")
+        show.print_next(options.command("positions list" if narrowed else "run"))
         return
     ids = show.short_ids([marker.sync_run_id or "" for marker in found])
     rows = [
         (
             marker.source.name,
-            describe(marker.position_kind, marker.position_data),
+            marker.marker_type,
+            places.describe(marker.position_kind, marker.position_data),
             show.count(marker.version),
             show.ago(marker.last_updated),
             run,
         )
         for marker, run in zip(found, ids, strict=True)
     ]
-    show.print_table(["~source", "~position", ">version", "moved", "by run"], rows)
-    show.print_next(options.command(f"positions show {found[0].source.name}"))
+    show.print_table(["~source", "type", "~position", ">version", "moved", "by run"], rows)
+    show.print_next(options.command(f"positions show {shlex.quote(found[0].source.name)}{places.type_option(_type_needed(found))}"))
 
 
 @positions.command("show")
 @click.argument("source")
+@places.TYPE
 @shared(
     '{"position": row of sync_markers, "history": [row of sync_marker_history], "files": [{"path", "size", "modified_at", "content_hash"}]}'
 )
-def show_position(options: Options, source: str) -> None:
+def show_position(options: Options, source: str, marker_type: str | None) -> None:
     """One source: its position, every value it had, and the files that were read.
 
     lakeledger positions show shop.orders
     """
     with options.open() as ledger:
-        marker = _find(ledger, source)
-        history = ledger.positions.history(marker.source)
+        marker = places.get(ledger.positions.list(), source, marker_type)
+        changes = ledger.positions.history(marker.source)
         files = ledger.positions.files(marker.source)
     if options.as_json:
-        show.print_json({"position": marker, "history": history, "files": files})
+        show.print_json({"position": marker, "history": changes, "files": files})
         return
     show.print_facts(
         {
-            "source": marker.source.name,
-            "position": describe(marker.position_kind, marker.position_data),
+            "source": f"{marker.source.name} ({marker.marker_type})",
+            "position": places.describe(marker.position_kind, marker.position_data),
+            "kind": marker.position_kind,
             "version": show.count(marker.version),
             "moved": show.moment(marker.last_updated),
             "by run": marker.sync_run_id,
         }
     )
-    rows = [
-        (
-            show.count(change.version),
-            describe(change.position_kind, change.position_data),
-            f"{change.updated_at:%Y-%m-%d %H:%M:%S}",
-            change.updated_by,
-            ("forced: " if change.forced else "") + (change.reason or ""),
-        )
-        for change in reversed(history)
-    ]
-    show.print_table([">version", "~position", "moved at", "~by", "~reason"], rows[:SHOWN], _title("history", len(rows), "values"))
+    places.print_changes(list(reversed(changes)), "history")
     if files:
-        lines = [(file.path, show.size(file.size), f"{file.modified_at:%Y-%m-%d %H:%M:%S}") for file in files]
-        show.print_table(["+file", ">size", "modified at"], lines[-SHOWN:], _title("files read", len(lines), "files"))
+        places.print_files(files, "files read")
     show.print_next(options.command(f"runs show {marker.sync_run_id[: show.SHORT_ID]}" if marker.sync_run_id else "positions list"))
 
 
-def describe(kind: str, document: dict[str, Any]) -> str:
-    """A position in a few words."""
-    match kind:
-        case "files":
-            return show.plural(int(document.get("files", 0)), "file")
-        case "timestamp" | "number":
-            return str(next(iter(document.values()), ""))
-        case _:
-            return ", ".join(f"{name}={value}" for name, value in document.items())
+@positions.command()
+@click.argument("source")
+@places.TYPE
+@click.option("--limit", type=click.IntRange(1, 10_000), default=20, show_default=True, help="How many.")
+@shared('{"position": row of sync_markers, "history": [row of sync_marker_history]}')
+def history(options: Options, source: str, marker_type: str | None, limit: int) -> None:
+    """The values that a source's position had, newest first.
+
+    lakeledger positions history shop.orders --limit 5
+    """
+    with options.open() as ledger:
+        marker = places.get(ledger.positions.list(), source, marker_type)
+        changes = list(reversed(ledger.positions.history(marker.source, limit)))
+    if options.as_json:
+        show.print_json({"position": marker, "history": changes})
+        return
+    places.print_changes(changes, f"{marker.source.name} ({marker.marker_type})", limit)
+    if len(changes) > 1:
+        show.print_next(
+            options.command(f"positions rewind {shlex.quote(source)} --to-version {changes[1].version}{places.type_option(marker_type)}")
+        )
 
 
-def _find(ledger: Ledger, name: str) -> Marker:
-    """The source with that name, also where the name of its module has a dot. Raises NotFound or Invalid."""
-    known = next((marker for marker in ledger.positions.list() if marker.source.name == name), None)
-    return known or ledger.positions.get(name)
+@positions.command("set")
+@click.argument("source")
+@click.argument("position")
+@click.option("--kind", type=click.Choice(places.TYPED), help="What kind of position it is; JSON tells it by itself.")
+@places.TYPE
+@click.option("--order-by", metavar="FIELD", help="The field that puts a free document in order.")
+@click.option(
+    "--expect-version", type=click.IntRange(0, places.MAX_VERSION), metavar="N", help="Only from this version; 0: only if there is none."
+)
+@click.option("--force", is_flag=True, help="Even back, or to another kind of position. Needs --reason.")
+@click.option("--reason", metavar="TEXT", help="Why: it is kept with the position.")
+@shared('{"position": row of sync_markers}')
+def set_position(
+    options: Options,
+    source: str,
+    position: str,
+    kind: str | None,
+    marker_type: str | None,
+    order_by: str | None,
+    expect_version: int | None,
+    force: bool,
+    reason: str | None,
+) -> None:
+    """Move a source to POSITION: a JSON object, or a word such as 42 for simple kinds.
+
+    It does not go back unless it is forced. A source that is not there yet begins with --type.
+
+      lakeledger positions set shop.orders 2026-01-31T12:00:00Z
+      lakeledger positions set crm 16/B374D848 --kind lsn --type stream
+    """
+    if force and not (reason or "").strip():
+        raise Invalid("--force needs --reason: say why, for whoever reads the history")
+    with options.open() as ledger:
+        markers = ledger.positions.list()
+        current = places.find(markers, source, marker_type)
+        if current is None and marker_type is None:
+            raise places.missing(markers, source)
+        to = places.parse(position, kind or (current.position_kind if current else None), order_by)
+        which = current.source if current else parse_source(source, marker_type or MarkerType.BATCH)
+        acting = Positions(ledger.store, operator())
+        marker = acting.advance(which, to, expect_version, force=force, reason=reason)
+    if options.as_json:
+        show.print_json({"position": marker})
+        return
+    steps = [places.describe(each.position_kind, each.position_data) for each in (current, marker) if each]
+    show.print_text(f"{which.name} ({which.marker_type}): {' → '.join(steps)}, version {marker.version}")
+    show.print_next(options.command(f"positions history {shlex.quote(source)}{places.type_option(marker_type)}"))
 
 
-def _title(what: str, number: int, unit: str) -> str:
-    return what if number <= SHOWN else f"{what}: the last {SHOWN} of {number:,} {unit} (--json gives all)"
+positions.add_command(rewind)
+positions.add_command(import_positions)
+positions.add_command(export_positions)
+
+
+def _type_needed(found: Sequence[Marker]) -> str | None:
+    """The type of the first source, if its name alone does not say which is meant."""
+    first, *others = found
+    return first.marker_type if any(each.name_key == first.name_key for each in others) else None

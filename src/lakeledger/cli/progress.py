@@ -154,10 +154,7 @@ def _live(modules: Sequence[Module]) -> Iterator[Progress]:
     from rich.spinner import Spinner
 
     rows = {
-        (module.module_name, source.source_id): Row(str(source.target_config.name))
-        for module in modules
-        for level in module.levels()
-        for source in level
+        (module.module_name, source.source_id): Row(source.target) for module in modules for level in module.levels() for source in level
     }
     board = Board(rows, Spinner("dots", style="cyan"))
     with Live(board, console=show.console(stderr=True), refresh_per_second=8, transient=True):

@@ -26,7 +26,7 @@ if TYPE_CHECKING:
     from pyspark.sql import SparkSession
 
     from lakeledger.control.documents import Module
-    from lakeledger.pipelines.runner import ModuleResult
+    from lakeledger.pipelines.runner import ModuleResult, StepResult
 
 PIPELINE_FILE = "pipeline.yaml"
 
@@ -58,9 +58,11 @@ class Outcome:
 @click.command()
 @click.argument("file", required=False, type=click.Path(path_type=Path))
 @click.option("--module", metavar="NAME", help="Run only this module.")
+@click.option("--control", "control_table", metavar="TABLE", help="Run what this control table says, instead of a file.")
+@click.option("--source", metavar="ID", help="With --control: run only this source of the module.")
 @click.option("--trigger", type=click.Choice(TRIGGERS), default="manual", show_default=True, help="Who or what starts it, for the run log.")
 @shared('{"modules": [{"module_name", "run": row of pipeline_runs, "steps": [row of step_logs]}]}')
-def run(options: Options, file: Path | None, module: str | None, trigger: str) -> int:
+def run(options: Options, file: Path | None, module: str | None, control_table: str | None, source: str | None, trigger: str) -> int:
     """Run the pipelines of FILE, by default pipeline.yaml beside lakeledger.toml.
 
     The file is checked first. Each source loads what is new and commits it with its position; a failing source does not stop
@@ -68,13 +70,13 @@ def run(options: Options, file: Path | None, module: str | None, trigger: str) -
 
       lakeledger run
       lakeledger run pipelines/shop.yaml --module shop
+      lakeledger run --control control/etl_control --module shop --source orders
     """
-    path = (file or _default_file()).absolute()
-    modules = _load(path, module)
+    modules, base = _chosen(options, file, module, control_table, source)
     with watch(modules, silent=options.as_json) as progress:
         spark = Interrupter(progress)
         with Ledger(options.settings(), start_spark=spark.start) as ledger, spark.listening():
-            outcomes = [_run(ledger, progress, each, path.parent, trigger, contain=len(modules) > 1) for each in modules]
+            outcomes = [_run(ledger, progress, each, base, trigger, source, contain=len(modules) > 1) for each in modules]
     if options.as_json:
         show.print_json({"modules": [outcome.document() for outcome in outcomes]})
     else:
@@ -138,6 +140,24 @@ def exit_code(outcomes: Sequence[Outcome]) -> int:
     return PARTLY_FAILED if Status.COMPLETED in statuses else FAILED
 
 
+def _chosen(
+    options: Options, file: Path | None, module: str | None, control_table: str | None, source: str | None
+) -> tuple[list[Module], Path]:
+    """The modules to run and where their paths begin. Raises Invalid or NotFound, before anything is opened."""
+    if control_table is None:
+        if source is not None:
+            raise click.UsageError("--source is of a control table: give --control and --module, too")
+        path = (file or _default_file()).absolute()
+        return _load(path, module), path.parent
+    if file is not None:
+        raise click.UsageError("give either a FILE or --control")
+    from lakeledger.cli.carrying import module_of
+    from lakeledger.cli.control_table import given, read_table
+
+    settings = options.settings()
+    return [module_of(read_table(settings, given(control_table)), module, source)], settings.base
+
+
 def _default_file() -> Path:
     settings = config.find_file(Path.cwd())
     return (settings.parent if settings else Path.cwd()) / PIPELINE_FILE
@@ -155,10 +175,19 @@ def _load(path: Path, name: str | None) -> list[Module]:
     return chosen
 
 
-def _run(ledger: Ledger, progress: Progress, module: Module, base: Path, trigger: str, *, contain: bool) -> Outcome:
-    """Run one module. With `contain`, one that cannot start does not stop the others."""
+def _run(ledger: Ledger, progress: Progress, module: Module, base: Path, trigger: str, source: str | None, *, contain: bool) -> Outcome:
+    """Run one module, or one source of it. With `contain`, one that cannot start does not stop the others."""
+    from lakeledger.cli.carrying import carrier
+
+    def tell(step: StepResult) -> None:
+        progress.step(module.module_name, step)
+
     try:
-        result = ledger.run_module(module, base, trigger, lambda step: progress.step(module.module_name, step))
+        if source is None:
+            result = ledger.run_module(module, base, trigger, tell)
+        else:  # its neighbours may run at the same time, as tasks of the same job
+            with carrier(ledger) as carry:
+                result = carry.run(module, base, pipeline=f"{module.module_name}.{source}", trigger=trigger, progress=tell)
     except LakeledgerError as error:
         if not contain:
             raise

@@ -34,6 +34,16 @@ STATUS = {
     "ok": ("✓", "green"),
     "warn": ("!", "yellow"),
     "fail": ("✗", "red"),
+    "open": ("●", "yellow"),
+    "resolved": ("✓", "green"),
+    "ignored": ("–", "dim"),
+    "pending": ("·", "yellow"),
+    "processing": ("●", "cyan"),
+    "discarded": ("✗", "dim"),
+    "imported": ("✓", "green"),
+    "unchanged": ("–", "dim"),
+    "refused": ("✗", "red"),
+    "passes": ("✓", "green"),
 }
 
 _CONTROL = re.compile(r"[\x00-\x08\x0b-\x1f\x7f-\x9f]")

@@ -60,12 +60,12 @@ class Demo:
     def reports_are_current(self) -> bool:
         """Whether every report was made from the tables as they are now."""
         versions = {str(table.name): table.current_version for table in self.ledger.tables.list()}
-        reports = [str(source.target_config.name) for source in self._module(WEEKLY).sources]
+        reports = [source.target for source in self._module(WEEKLY).sources]
         return all(report in versions and self._inputs(report).items() <= versions.items() for report in reports)
 
     def tables(self) -> list[Table]:
         """The shop's tables, from raw to refined."""
-        names = [str(source.target_config.name) for module in self.document.modules for source in module.sources]
+        names = [source.target for module in self.document.modules for source in module.sources]
         return [table for name in names if (table := self.ledger.tables.find(name))]
 
     def load(self) -> Iterator[Done]:

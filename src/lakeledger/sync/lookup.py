@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+from collections.abc import Iterable, Sequence
 from datetime import datetime
 from enum import StrEnum
 from functools import lru_cache
@@ -21,6 +21,7 @@ E = TypeVar("E", bound=StrEnum)
 
 def by_id(tx: Transaction, exact: Query, begins: Query, row_id: str, what: str) -> Row:
     """The row with that id, or the only one whose id begins so. Raises NotFound, or Invalid if several do."""
+    row_id = str(row_id)
     if row := tx.one(exact, id=row_id):
         return row
     # Ids of the same shape have the same order in every collation; text that is merely longer has not.
@@ -67,6 +68,24 @@ def word(kind: type[E], value: str) -> E:
         return value if isinstance(value, kind) else kind(value.strip().lower())
     except (AttributeError, ValueError):
         raise Invalid(f"{value!r} is not one of {_listed(kind)}") from None
+
+
+def word_or_none(kind: type[E], value: str | None) -> str | None:
+    """The word to look for, if one was given. Raises Invalid that lists the words."""
+    return None if value is None else word(kind, value).value
+
+
+def by_cause(rows: Iterable[Row]) -> list[list[Row]]:
+    """Counts per table and status, put together by fingerprint, the biggest group first."""
+    found: dict[str, list[Row]] = {}
+    for row in rows:
+        found.setdefault(row["fingerprint"], []).append(row)
+    return sorted(found.values(), key=lambda group: -sum(row["count"] for row in group))
+
+
+def tables_of(rows: Sequence[Row]) -> tuple[str, ...]:
+    """The tables that these rows are about, each once."""
+    return tuple(sorted({table_name(row["schema_name"], row["table_name"]) for row in rows}))
 
 
 def _escaped(name: str) -> str:

@@ -20,6 +20,7 @@ from lakeledger.sync.capture import Capture
 from lakeledger.sync.dead_letters import DeadLetter, NewLetter, Replay
 from lakeledger.sync.errors import ErrorLog, NewError
 from lakeledger.sync.kinds import Position, TimestampPosition, infer_position
+from lakeledger.sync.masking import plain
 from lakeledger.sync.model import Marker, MarkerType, Source
 from lakeledger.sync.schemas import SchemaDefinition, SchemaVersion
 from lakeledger.sync.statistics import LONGEST_HOURS
@@ -234,17 +235,17 @@ class MetadataManager:
             schema_name=schema_name,
             table_name=table_name,
             error_type=error_type,
-            error_message=self._hide(error_message),
+            error_message=error_message,
             sync_run_id=sync_run_id,
             error_code=error_code,
-            error_details=self._hide(error_details),
-            stack_trace=self._hide(stack_trace),
-            record_data=self._hide(record_data),
+            error_details=error_details,
+            stack_trace=stack_trace,
+            record_data=record_data,
             operation_type=operation_type,
             max_retries=max_retries,
             source_record_id=source_record_id,
         )
-        return self.capture.errors.log(new)
+        return self.capture.errors.log(new, self._secrets)
 
     def get_due_errors(self, limit: int = 100) -> Sequence[ErrorLog]:
         """The errors whose time to be tried again has come, oldest first."""
@@ -252,7 +253,7 @@ class MetadataManager:
 
     def retry_failed(self, error_id: str, error: BaseException | str | None = None) -> ErrorLog:
         """Note that trying again failed: the next time is set, or after the last one the record becomes a dead letter."""
-        return self.capture.errors.retried(error_id, self._hide(str(error)) if error is not None else None)
+        return self.capture.errors.retried(error_id, error, self._secrets)
 
     def retry_succeeded(self, error_id: str) -> ErrorLog:
         """Note that trying again worked: the error is resolved."""
@@ -283,34 +284,36 @@ class MetadataManager:
             schema_name=schema_name,
             table_name=table_name,
             operation_type=operation_type,
-            record_data=self._hide(record_data),
+            record_data=record_data,
             sync_run_id=sync_run_id,
             error_log_id=error_log_id,
             source_record_id=source_record_id,
-            error_message=self._hide(error_message),
+            error_message=error_message,
             error_type=error_type,
         )
-        return self.capture.dead_letters.add(new)
+        return self.capture.dead_letters.add(new, self._secrets)
 
     def claim_dead_letters(self, worker: str, limit: int = 10, seconds: float = 300) -> Sequence[DeadLetter]:
         """Take letters for this worker alone, for a while."""
         return self.capture.dead_letters.claim(limit, worker, seconds)
 
     def resolve_dead_letter(
-        self, letter_id: str, method: str = "manual", resolved_by: str | None = None, note: str | None = None
+        self, letter_id: str, method: str = "manual", resolved_by: str | None = None, note: str | None = None, worker: str | None = None
     ) -> DeadLetter:
-        """Settle a letter, and the error that it came from."""
-        return self.capture.dead_letters.resolve(letter_id, method, resolved_by, note)
+        """Settle a letter, and the error that it came from. `worker` is who claimed it, if somebody did."""
+        return self.capture.dead_letters.resolve(letter_id, method, resolved_by, note, worker)
 
-    def discard_dead_letter(self, letter_id: str, resolved_by: str | None = None, note: str | None = None) -> DeadLetter:
-        """Give a letter up."""
-        return self.capture.dead_letters.discard(letter_id, resolved_by, note)
+    def discard_dead_letter(
+        self, letter_id: str, resolved_by: str | None = None, note: str | None = None, worker: str | None = None
+    ) -> DeadLetter:
+        """Give a letter up. `worker` is who claimed it, if somebody did."""
+        return self.capture.dead_letters.discard(letter_id, resolved_by, note, worker)
 
     def reprocess_dead_letters(
         self, callback: Callable[[DeadLetter], None], schema_name: str | None = None, table_name: str | None = None, *, dry_run: bool = True
     ) -> Replay:
         """Hand every waiting letter to the callback, or with `dry_run` only count them."""
-        return self.capture.dead_letters.replay(callback, schema=schema_name, table=table_name, dry_run=dry_run)
+        return self.capture.dead_letters.replay(callback, schema=schema_name, table=table_name, dry_run=dry_run, known=self._secrets)
 
     def recover_failed_runs(self, max_age_hours: float = 24) -> Sequence[SyncRun]:
         """End the sync runs whose worker is lost, or gave no sign for so many hours. A living one may take as long as it likes."""
@@ -339,10 +342,8 @@ class MetadataManager:
         return dict(marker.position_data) if marker else None
 
     def _hide(self, value: Any) -> Any:
-        """The value without the secrets that this manager was given."""
-        if not self._secrets:
-            return value
-        return scrub(value, self._secrets) if isinstance(value, str) else scrub_value(value, known=self._secrets)
+        """The text or document without the secrets that this manager was given."""
+        return scrub(value, self._secrets) if isinstance(value, str) else scrub_value(plain(value), known=self._secrets)
 
     def _open(self, url: str) -> Capture:
         settings = config.load(url=url, tenant=self._tenant)

@@ -15,7 +15,7 @@ from typing import Any
 
 from lakeledger import codec
 from lakeledger.errors import Invalid
-from lakeledger.redaction import SHORTEST_KNOWN, scrub, scrub_value, secrets_in
+from lakeledger.redaction import SHORTEST_PASSWORD, scrub, scrub_value, secrets_in
 
 MASK = "***"
 MIN_BYTES = 256
@@ -28,7 +28,7 @@ TOO_DEEP = "…(nested too deep)"
 
 @dataclass(frozen=True)
 class Masked:
-    """A record as it is kept. It is not complete if anything was masked or cut."""
+    """A record as it is kept. It is not complete if anything was masked, cut, or changed because no database can keep it."""
 
     data: dict[str, Any]
     complete: bool
@@ -53,7 +53,7 @@ class Masking:
         text = codec.to_json(data)
         if len(text.encode()) > self.max_bytes:
             return Masked(self._reduced(data), complete=False)
-        return Masked(data, complete=data == whole and TOO_DEEP not in text)
+        return Masked(data, complete=whole.exact and data == whole)
 
     def hidden(self, record: Any) -> frozenset[str]:
         """The values that are masked in the record: texts about it must not show them either."""
@@ -61,7 +61,7 @@ class Masking:
             return frozenset()
         whole = plain_record(record)
         masked = self._masked_texts(whole) if self.columns else ()
-        return secrets_in(whole) | frozenset(text for text in masked if len(text) >= SHORTEST_KNOWN)
+        return secrets_in(whole) | frozenset(text for text in masked if len(text) >= SHORTEST_PASSWORD)
 
     @cached_property
     def _pattern(self) -> re.Pattern[str] | None:
@@ -123,67 +123,122 @@ def writable(text: str) -> str:
     return text.encode("utf-8", "backslashreplace").decode().replace("\0", "\\0")
 
 
+def excerpt(text: str, limit: int, known: Iterable[str] = (), *, end: bool = False) -> str:
+    """The beginning of a text, or its end, as it may be stored. What is far from what is kept is not even read."""
+    near = text[-4 * limit :] if end else text[: 4 * limit]
+    kept = storable(near, known)
+    return kept[-limit:] if end else kept[:limit]
+
+
+def text_of(value: Any) -> str:
+    """What was given where a text belongs: a number, an id, the lines of a trace. Never raises."""
+    match value:
+        case str():
+            return str(value)
+        case bytes():
+            return value.decode("utf-8", "backslashreplace")
+        case list() | tuple():
+            return "\n".join(text_of(line).rstrip("\n") for line in value)
+        case _:
+            made = plain(value)
+            return made if isinstance(made, str) else codec.to_json(made)
+
+
 class PlainRecord(dict[str, Any]):
-    """A record that is plain JSON already, so that it need not be read again."""
+    """A record that is plain JSON already, so that it need not be read again; `exact` if it still says all that the original said."""
+
+    exact = True
 
 
 def plain_record(record: Any) -> PlainRecord:
     """The record as plain JSON; what is no object is wrapped as `{"value": …}`. Never raises."""
     if isinstance(record, PlainRecord):
         return record
-    value = plain(record)
-    return PlainRecord(value if isinstance(value, dict) else {"value": value})
+    reading = _Reading()
+    value = reading.plain(record)
+    made = PlainRecord(value if isinstance(value, dict) else {"value": value})
+    made.exact = reading.exact
+    return made
 
 
-def plain(value: Any, ancestors: tuple[int, ...] = ()) -> Any:
+def plain(value: Any) -> Any:
     """The value made only of what JSON and both databases can keep. Never raises."""
-    try:
-        return _plain(value, ancestors)
-    except Exception:  # noqa: BLE001 - whatever a foreign object does when it is read, the failure it belongs to must be kept
-        return f"<{type(value).__name__}>"
+    return _Reading().plain(value)
 
 
-def _plain(value: Any, ancestors: tuple[int, ...]) -> Any:
-    match value:
-        case Enum():
-            return plain(value.value, ancestors)
-        case None | str() | int() | float():
-            return _plain_scalar(value)
-        case bytes() | bytearray() | memoryview():
-            return base64.b64encode(value).decode()
-        case date() | time():
-            return value.isoformat()
-        case _ if id(value) in ancestors or len(ancestors) == MAX_DEPTH:
-            return TOO_DEEP
-        case _:
-            return _plain_object(value, (*ancestors, id(value)))
+@dataclass
+class _Reading:
+    """One value being made plain, and whether all of it could be kept as it was."""
 
+    exact: bool = True
 
-def _plain_scalar(value: str | float | None) -> Any:
-    match value:
-        case None | True | False:
-            return value
-        case str():
-            return writable(value)
-        case int():
-            return int(value) if value.bit_length() <= MAX_BITS else hex(value)
-        case _:
-            return float(value) if math.isfinite(value) else str(float(value))
+    def plain(self, value: Any, ancestors: tuple[int, ...] = ()) -> Any:
+        try:
+            return self._plain(value, ancestors)
+        except Exception:  # noqa: BLE001 - whatever a foreign object does when it is read, the failure it belongs to must be kept
+            return self._changed(f"<{type(value).__name__}>")
 
+    def _plain(self, value: Any, ancestors: tuple[int, ...]) -> Any:
+        match value:
+            case Enum():
+                return self.plain(value.value, ancestors)
+            case None | str() | int() | float():
+                return self._scalar(value)
+            case bytes() | bytearray() | memoryview():
+                return self._changed(base64.b64encode(value).decode())
+            case date() | time():
+                return value.isoformat()
+            case _ if id(value) in ancestors or len(ancestors) == MAX_DEPTH:
+                return self._changed(TOO_DEEP)
+            case _:
+                return self._object(value, (*ancestors, id(value)))
 
-def _plain_object(value: Any, ancestors: tuple[int, ...]) -> Any:
-    opened = _opened(value)
-    match opened:
-        case Mapping():
-            return _renamed((_name(key), plain(item, ancestors)) for key, item in opened.items())
-        case list() | tuple():
-            return [plain(item, ancestors) for item in opened]
-        case set() | frozenset():
-            return sorted((plain(item, ancestors) for item in opened), key=codec.to_json)
-        case _ if opened is not value:
-            return plain(opened, ancestors)
-        case _:
-            return writable(str(value))
+    def _scalar(self, value: str | float | None) -> Any:
+        match value:
+            case None | True | False:
+                return value
+            case str():
+                return self._text(value)
+            case int():
+                return int(value) if value.bit_length() <= MAX_BITS else self._changed(hex(value))
+            case _:
+                return float(value) if math.isfinite(value) else self._changed(str(float(value)))
+
+    def _object(self, value: Any, ancestors: tuple[int, ...]) -> Any:
+        opened = _opened(value)
+        match opened:
+            case Mapping():
+                return self._renamed((self._name(key), self.plain(item, ancestors)) for key, item in opened.items())
+            case list() | tuple():
+                return [self.plain(item, ancestors) for item in opened]
+            case set() | frozenset():
+                return sorted((self.plain(item, ancestors) for item in opened), key=codec.to_json)
+            case _ if opened is not value:
+                return self.plain(opened, ancestors)
+            case _:
+                return self._text(str(value))
+
+    def _text(self, text: str) -> str:
+        made = writable(text)
+        return made if made == text else self._changed(made)
+
+    def _name(self, key: Any) -> str:
+        made = self.plain(key)
+        return made if isinstance(made, str) else codec.to_json(made)
+
+    def _renamed(self, items: Iterable[tuple[str, Any]]) -> dict[str, Any]:
+        """A dict in which keys that have become the same text are told apart, so that no value is lost."""
+        found: dict[str, Any] = {}
+        for key, item in items:
+            name = key
+            while name in found:
+                name = self._changed(f"{name}'")
+            found[name] = item
+        return found
+
+    def _changed(self, instead: str) -> str:
+        self.exact = False
+        return instead
 
 
 def _opened(value: Any) -> Any:
@@ -196,22 +251,6 @@ def _opened(value: Any) -> Any:
         if callable(method := getattr(value, name, None)):
             return method()
     return value
-
-
-def _name(key: Any) -> str:
-    made = writable(key) if isinstance(key, str) else plain(key)
-    return made if isinstance(made, str) else codec.to_json(made)
-
-
-def _renamed(items: Iterable[tuple[str, Any]]) -> dict[str, Any]:
-    """A dict in which keys that have become the same text are told apart, so that no value is lost."""
-    found: dict[str, Any] = {}
-    for key, item in items:
-        name = key
-        while name in found:
-            name += "'"
-        found[name] = item
-    return found
 
 
 def _texts(value: Any) -> Iterator[str]:

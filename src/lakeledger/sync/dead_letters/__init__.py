@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass
 
 from lakeledger import clock
@@ -36,13 +36,14 @@ class DeadLetters:
     _actor: str
     _masking: Masking
 
-    def add(self, new: NewLetter) -> DeadLetter:
+    def add(self, new: NewLetter, known: Iterable[str] = ()) -> DeadLetter:
         """Keep a record that could not be written. One that is already waiting counts once more, with the newest record and message.
 
+        Whoever holds it then does not any more. `known` are secrets that must not be stored.
         Raises Invalid, or NotFound if the error that it names is not there.
         """
         with self._store.write() as tx:
-            return store.add(tx, new, self._masking)
+            return store.add(tx, new, self._masking, known)
 
     def get(self, letter_id: str) -> DeadLetter:
         """The letter with that id, or with an id that begins so. Raises NotFound."""
@@ -95,22 +96,30 @@ class DeadLetters:
         with self._store.write() as tx:
             return store.release(tx, letter_id, worker or self._actor)
 
-    def resolve(self, letter_id: str, method: str = "manual", by: str | None = None, note: str | None = None) -> DeadLetter:
-        """The record is dealt with; so is its error. Raises NotFound, or Conflict if it is settled or somebody else holds it."""
-        return self._settle(letter_id, Settlement(LetterStatus.RESOLVED, method, by or self._actor, note))
+    def resolve(
+        self, letter_id: str, method: str = "manual", by: str | None = None, note: str | None = None, worker: str | None = None
+    ) -> DeadLetter:
+        """The record is dealt with; so is its error. `by` is written down; with `worker`, that worker must still hold the letter.
 
-    def discard(self, letter_id: str, by: str | None = None, note: str | None = None) -> DeadLetter:
-        """The record is not wanted; its error is ignored. Raises NotFound, or Conflict if it is settled or somebody else holds it."""
-        return self._settle(letter_id, Settlement(LetterStatus.DISCARDED, "discarded", by or self._actor, note))
+        Raises NotFound, or Conflict if it is settled or somebody else holds it.
+        """
+        return self._settle(letter_id, Settlement(LetterStatus.RESOLVED, method, by or worker or self._actor, note), worker)
 
-    def failed_again(self, letter_id: str, error: BaseException | str, worker: str | None = None) -> DeadLetter:
+    def discard(self, letter_id: str, by: str | None = None, note: str | None = None, worker: str | None = None) -> DeadLetter:
+        """The record is not wanted; its error is ignored. `by` is written down; with `worker`, that worker must still hold the letter.
+
+        Raises NotFound, or Conflict if it is settled or somebody else holds it.
+        """
+        return self._settle(letter_id, Settlement(LetterStatus.DISCARDED, "discarded", by or worker or self._actor, note), worker)
+
+    def failed_again(self, letter_id: str, error: BaseException | str, worker: str | None = None, known: Iterable[str] = ()) -> DeadLetter:
         """One more attempt failed; the letter waits again. Raises NotFound, or Conflict if it is settled or somebody else holds it."""
         with self._store.write() as tx:
-            return store.fail_again(tx, store.open_letter(tx, letter_id, (self._actor, worker or self._actor)), error)
+            return store.fail_again(tx, store.open_letter(tx, letter_id, (self._actor, worker or self._actor)), error, known)
 
     def replay(
         self,
-        callback: Callable[[DeadLetter], None],
+        callback: Callable[[DeadLetter], object],
         *,
         schema: str | None = None,
         table: str | None = None,
@@ -119,15 +128,17 @@ class DeadLetters:
         dry_run: bool = True,
         batch: int = 100,
         seconds: float = HOLD_SECONDS,
+        known: Iterable[str] = (),
     ) -> Replay:
         """Give each letter that waits to the callback, once: what it returns from is resolved, what it raises is kept with the letter.
 
         A dry run only counts. A letter whose worker dies after the callback and before the letter is settled is given out again, so
-        the callback must bear that; it must also end within `seconds`. Raises Invalid.
+        the callback must bear that; it must also end within `seconds`. Raises Invalid, also if the callback returns a coroutine.
         """
         claim = Claim(f"{self._actor} (replay {clock.new_id()[-6:]})", seconds)
-        return Replayer(self._store, claim, callback, batch).run(Filter(schema, table, fingerprint), limit, dry_run=dry_run)
+        return Replayer(self._store, claim, callback, batch, known).run(Filter(schema, table, fingerprint), limit, dry_run=dry_run)
 
-    def _settle(self, letter_id: str, how: Settlement) -> DeadLetter:
+    def _settle(self, letter_id: str, how: Settlement, worker: str | None) -> DeadLetter:
         with self._store.write() as tx:
-            return store.settle(tx, store.open_letter(tx, letter_id, (self._actor, how.by)), how)
+            letter = store.held_letter(tx, letter_id, worker) if worker else store.open_letter(tx, letter_id, (self._actor,))
+            return store.settle(tx, letter, how)

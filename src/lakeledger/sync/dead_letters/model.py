@@ -29,13 +29,16 @@ class ItemKind(StrEnum):
     METADATA = "metadata"
 
 
+# A year: whoever holds a letter for longer has forgotten it.
+LONGEST_HOLD = 366 * 86_400
+
 # What a letter says of an error that did not tell what was to be done with its record.
 UNKNOWN_OPERATION = "unknown"
 
 
 @dataclass(frozen=True)
 class NewLetter:
-    """What is known of a record that could not be written. `record_data` is masked before it is stored."""
+    """What is known of a record that could not be written. `record_data` is masked before it is stored; other values are kept as text."""
 
     schema_name: str
     table_name: str | None
@@ -43,8 +46,8 @@ class NewLetter:
     record_data: Any
     sync_run_id: str | None = None
     error_log_id: str | None = None
-    source_record_id: str | None = None
-    error_message: str | None = None
+    source_record_id: object = None
+    error_message: object = None
     error_type: str | None = None
     item_kind: ItemKind | str = ItemKind.RECORD
 
@@ -156,8 +159,8 @@ class Claim:
     seconds: float
 
     def __post_init__(self) -> None:
-        if not self.seconds > 0:
-            raise Invalid(f"a letter cannot be held for {self.seconds} s")
+        if not 0 < self.seconds <= LONGEST_HOLD:
+            raise Invalid(f"a letter cannot be held for {self.seconds} s: give a positive number of seconds, at most {LONGEST_HOLD}")
 
 
 @dataclass(frozen=True)

@@ -1,5 +1,5 @@
 -- name: put_letter
--- The same record fails again: one letter. If it has changed, the newest one is kept, and whoever holds the older one loses the claim.
+-- The same record fails again: one letter, with the newest record. Whoever holds it loses the claim: what was tried did not see this failure.
 insert into dead_letter_queue (
     id, tenant_id, sync_run_id, error_log_id, schema_name, table_name, name_key, operation_type, item_kind, source_record_id,
     record_data, record_complete, payload_hash, dedupe_key, error_type, error_message, fingerprint, error_count, status,
@@ -16,14 +16,12 @@ on conflict (tenant_id, dedupe_key) where status in ('pending', 'processing') do
        error_log_id = coalesce(dead_letter_queue.error_log_id, excluded.error_log_id),
        sync_run_id = coalesce(excluded.sync_run_id, dead_letter_queue.sync_run_id),
        record_data = excluded.record_data, record_complete = excluded.record_complete, payload_hash = excluded.payload_hash,
-       status = case when dead_letter_queue.record_data = excluded.record_data then dead_letter_queue.status else 'pending' end,
-       claimed_by = case when dead_letter_queue.record_data = excluded.record_data then dead_letter_queue.claimed_by end,
-       claimed_until = case when dead_letter_queue.record_data = excluded.record_data then dead_letter_queue.claimed_until end
+       status = 'pending', claimed_by = null, claimed_until = null
 returning *
 
 -- name: count_failure
 update dead_letter_queue
-   set error_count = error_count + 1, last_failed_at = :now, error_type = :error_type, fingerprint = :fingerprint,
+   set status = 'pending', claimed_by = null, claimed_until = null, error_count = error_count + 1, last_failed_at = :now, error_type = :error_type, fingerprint = :fingerprint,
        error_message = coalesce(:error_message, error_message),
        source_record_id = coalesce(source_record_id, :source_record_id)
  where tenant_id = :tenant_id and id = :id and status in ('pending', 'processing')

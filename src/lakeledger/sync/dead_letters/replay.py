@@ -2,10 +2,12 @@
 
 from __future__ import annotations
 
+import inspect
 import time
 from collections import Counter
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass, replace
+from typing import Any
 
 from lakeledger.db import Row, Store
 from lakeledger.errors import Conflict, Invalid
@@ -21,8 +23,9 @@ class Replayer:
 
     store: Store
     claim: Claim
-    callback: Callable[[DeadLetter], None]
+    callback: Callable[[DeadLetter], object]
     batch: int
+    known: Iterable[str] = ()
 
     def run(self, chosen: Filter, limit: int | None, *, dry_run: bool) -> Replay:
         """Replay what waits now; what comes in meanwhile is left for the next time."""
@@ -55,15 +58,17 @@ class Replayer:
 
     def _one(self, letter: DeadLetter) -> str:
         try:
-            self.callback(letter)
+            answer = self.callback(letter)
         except Exception as error:  # noqa: BLE001 - the callback is the caller's; whatever it raises is kept with the letter
             return self._failed(letter, error)
+        if inspect.isawaitable(answer):
+            _refuse(answer)
         return self._replayed(letter)
 
     def _failed(self, letter: DeadLetter, error: Exception) -> str:
         with self.store.write() as tx:
             if mine := letters.held(tx, letter.id, self.claim.worker):
-                letters.fail_again(tx, mine, error)
+                letters.fail_again(tx, mine, error, self.known)
         return "failed"
 
     def _replayed(self, letter: DeadLetter) -> str:
@@ -89,6 +94,14 @@ class Replayer:
                 for letter in untouched:
                     if letters.held(tx, letter.id, self.claim.worker):
                         letters.release(tx, letter.id, self.claim.worker)
+
+
+def _refuse(unfinished: Any) -> None:
+    """Raise Invalid: nobody would ever wait for what the callback began."""
+    end = getattr(unfinished, "close", None) or getattr(unfinished, "cancel", None)
+    if callable(end):
+        end()
+    raise Invalid("the callback of a replay returned a coroutine, which nobody awaits: use lakeledger.aio, or pass a plain function")
 
 
 def plan_replay(rows: Sequence[Row], *, dry_run: bool) -> Replay:

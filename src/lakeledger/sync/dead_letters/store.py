@@ -25,18 +25,20 @@ from lakeledger.sync.dead_letters.model import (
     dedupe_key,
 )
 from lakeledger.sync.failures import ErrorType, OperationType, classify, error_code, fingerprint
-from lakeledger.sync.masking import Masking, plain_record, storable, writable
+from lakeledger.sync.masking import Masking, excerpt, plain_record, storable, text_of, writable
 
 sql = load("lakeledger.sync.dead_letters")
+
+ID_LIMIT = NOTE_LIMIT = 10_000
 
 # What becomes of the error whose letter is settled.
 _ERROR_STATUS = {LetterStatus.RESOLVED: "resolved", LetterStatus.DISCARDED: "ignored"}
 
 
-def add(tx: Transaction, new: NewLetter, masking: Masking) -> DeadLetter:
+def add(tx: Transaction, new: NewLetter, masking: Masking, known: Iterable[str] = ()) -> DeadLetter:
     """Keep a record that could not be written; one that is already waiting counts once more. Raises Invalid or NotFound."""
     error = _linked_error(tx, new.error_log_id)
-    draft = _draft(new, masking, error)
+    draft = _draft(new, masking, error, known)
     letter = (_count_linked(tx, draft, error) if error else None) or put(tx, draft)
     if error:
         tx.execute(sql.link_error, id=letter.id, error_log_id=error["id"])
@@ -49,7 +51,7 @@ def put(tx: Transaction, draft: Draft) -> DeadLetter:
 
 
 def count_failure(tx: Transaction, letter_id: str, draft: Draft) -> DeadLetter | None:
-    """Count one more failure of that letter. None if it is not waiting any more."""
+    """Count one more failure of that letter, which nobody holds then. None if it is not waiting any more."""
     seen = {name: getattr(draft, name) for name in ("error_type", "error_message", "fingerprint", "source_record_id")}
     row = tx.one(sql.count_failure, id=letter_id, **seen)
     return DeadLetter(**row) if row else None
@@ -65,7 +67,7 @@ def list_page(tx: Transaction, chosen: Filter, status: str | None, limit: int, b
     rows = tx.all(
         sql.list_letters,
         **_conditions(chosen),
-        status=_status(status),
+        status=lookup.word_or_none(LetterStatus, status),
         page_size=lookup.check_limit(limit),
         before_time=before.created_at if before else None,
         before_id=before.id if before else None,
@@ -75,10 +77,8 @@ def list_page(tx: Transaction, chosen: Filter, status: str | None, limit: int, b
 
 def groups(tx: Transaction, status: str | None) -> list[LetterGroup]:
     """The letters by what caused them, the biggest group first."""
-    by_cause: dict[str, list[Row]] = {}
-    for row in tx.all(sql.count_letters, status=_status(status)):
-        by_cause.setdefault(row["fingerprint"], []).append(row)
-    return sorted((_group(rows) for rows in by_cause.values()), key=lambda group: -group.count)
+    rows = tx.all(sql.count_letters, status=lookup.word_or_none(LetterStatus, status))
+    return [_group(of_cause) for of_cause in lookup.by_cause(rows)]
 
 
 def claimable(tx: Transaction, chosen: Filter, limit: int) -> list[Row]:
@@ -94,7 +94,7 @@ def claim(tx: Transaction, how: Claim, chosen: Filter, limit: int) -> list[DeadL
 
 def claim_these(tx: Transaction, how: Claim, chosen: Filter, ids: Sequence[str]) -> list[DeadLetter]:
     """Hold those of these letters that nobody holds."""
-    return _oldest_first(tx.all(sql.claim_these, **_holding(tx, how), **_conditions(chosen), ids=list(ids)))
+    return _oldest_first(tx.all(sql.claim_these, **_holding(tx, how), **_conditions(chosen), ids=[str(each) for each in ids]))
 
 
 def renew(tx: Transaction, letter_id: str, how: Claim) -> DeadLetter:
@@ -113,7 +113,7 @@ def release(tx: Transaction, letter_id: str, worker: str) -> DeadLetter:
 
 def settle(tx: Transaction, letter: DeadLetter, how: Settlement) -> DeadLetter:
     """End a letter, and its error when no other letter of it is waiting."""
-    note = storable(how.note) if how.note else None
+    note = excerpt(text_of(how.note), NOTE_LIMIT) if how.note else None
     ending = {"by": storable(how.by), "note": note, "id": letter.id}
     row = tx.one(sql.settle, status=how.status.value, method=storable(how.method), **ending)
     if row is None:
@@ -123,13 +123,13 @@ def settle(tx: Transaction, letter: DeadLetter, how: Settlement) -> DeadLetter:
     return DeadLetter(**row)
 
 
-def fail_again(tx: Transaction, letter: DeadLetter, error: BaseException | str) -> DeadLetter:
+def fail_again(tx: Transaction, letter: DeadLetter, error: BaseException | str, known: Iterable[str] = ()) -> DeadLetter:
     """Give a letter back with the failure of one more attempt."""
     kind, code = letter.error_type, None
     if isinstance(error, BaseException):
         found, code = classify(error), error_code(error)
         kind = letter.error_type if found is ErrorType.UNKNOWN else found.value
-    message = message_of(error)
+    message = message_of(error, known)
     return _letter(
         tx.one(sql.fail_again, id=letter.id, error_type=kind, error_message=message, fingerprint=fingerprint(kind, code, message))
     )
@@ -144,29 +144,41 @@ def open_letter(tx: Transaction, letter_id: str, callers: Iterable[str]) -> Dead
     return letter
 
 
+def held_letter(tx: Transaction, letter_id: str, worker: str) -> DeadLetter:
+    """The letter, if that worker still holds it. Raises NotFound, or Conflict that says in whose hands it is."""
+    letter = get(tx, letter_id)
+    return held(tx, letter.id, worker) or _refuse(letter, tx.now, worker)
+
+
 def held(tx: Transaction, letter_id: str, worker: str) -> DeadLetter | None:
     """The letter, if that worker still holds it."""
     row = tx.one(sql.get_letter, id=letter_id)
     return DeadLetter(**row) if row and row["status"] == LetterStatus.PROCESSING and row["claimed_by"] == worker else None
 
 
-def message_of(error: BaseException | str, known: Iterable[str] = ()) -> str:
+def message_of(error: object, known: Iterable[str] = ()) -> str:
     """What is kept of a message: scrubbed, storable, and cut to a readable length."""
-    return storable(error if isinstance(error, str) else describe(error), known)[:MESSAGE_LIMIT]
+    return excerpt(describe(error) if isinstance(error, BaseException) else text_of(error), MESSAGE_LIMIT, known)
 
 
-def _linked_error(tx: Transaction, error_log_id: str | None) -> Row | None:
+def id_of(value: object) -> str | None:
+    """An id as text, whatever it was given as."""
+    return None if value is None else text_of(value) or None
+
+
+def _linked_error(tx: Transaction, error_log_id: object) -> Row | None:
     if error_log_id is None:
         return None
-    if error := tx.one(sql.find_error, error_log_id=error_log_id):
+    if error := tx.one(sql.find_error, error_log_id=str(error_log_id)):
         return error
-    raise NotFound(f"no error {error_log_id!r} to link the dead letter to: log it first, or leave the link out")
+    raise NotFound(f"no error {str(error_log_id)!r} to link the dead letter to: log it first, or leave the link out")
 
 
-def _draft(new: NewLetter, masking: Masking, error: Row | None) -> Draft:
+def _draft(new: NewLetter, masking: Masking, error: Row | None, secrets: Iterable[str]) -> Draft:
     operation, kind = lookup.word(OperationType, new.operation_type).value, lookup.word(ItemKind, new.item_kind).value
     name_key, whole = lookup.table_key(new.schema_name, new.table_name), plain_record(new.record_data)
-    payload_hash, known = codec.digest(whole), masking.hidden(whole)
+    payload_hash, known = codec.digest(whole), masking.hidden(whole).union(secrets)
+    source_record_id = id_of(new.source_record_id)
     masked = masking.mask(whole, known)
     error_type = error["error_type"] if error else lookup.word(ErrorType, new.error_type or ErrorType.UNKNOWN).value
     message = message_of(new.error_message, known) if new.error_message else (error["error_message"] if error else None)
@@ -176,16 +188,16 @@ def _draft(new: NewLetter, masking: Masking, error: Row | None) -> Draft:
         name_key=name_key,
         operation_type=operation,
         item_kind=kind,
-        source_record_id=storable(new.source_record_id, known) if new.source_record_id else None,
+        source_record_id=excerpt(source_record_id, ID_LIMIT, known) if source_record_id else None,
         record_data=masked.data,
         record_complete=masked.complete,
         payload_hash=payload_hash,
-        dedupe_key=dedupe_key(name_key, operation, kind, new.source_record_id, payload_hash),
+        dedupe_key=dedupe_key(name_key, operation, kind, source_record_id, payload_hash),
         error_type=error_type,
         error_message=message,
         fingerprint=fingerprint(error_type, error["error_code"] if error else None, message or ""),
-        sync_run_id=new.sync_run_id,
-        error_log_id=new.error_log_id,
+        sync_run_id=id_of(new.sync_run_id),
+        error_log_id=error["id"] if error else None,
     )
 
 
@@ -197,10 +209,6 @@ def _count_linked(tx: Transaction, draft: Draft, error: Row) -> DeadLetter | Non
 
 def _conditions(chosen: Filter) -> dict[str, Any]:
     return {"names": lookup.tables_like(chosen.schema, chosen.table), "fingerprint": chosen.fingerprint}
-
-
-def _status(status: str | None) -> str | None:
-    return None if status is None else lookup.word(LetterStatus, status).value
 
 
 def _holding(tx: Transaction, how: Claim) -> dict[str, Any]:
@@ -239,5 +247,5 @@ def _group(rows: Sequence[Row]) -> LetterGroup:
         by_status=by_status,
         oldest=min(lookup.time(row["oldest"]) for row in rows),
         newest=max(lookup.time(row["newest"]) for row in rows),
-        tables=tuple(sorted({lookup.table_name(row["schema_name"], row["table_name"]) for row in rows})),
+        tables=lookup.tables_of(rows),
     )

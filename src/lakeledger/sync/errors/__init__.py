@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 from typing import Any
 
@@ -38,15 +38,20 @@ class Errors:
     _masking: Masking
     _retry: RetryPolicy
 
-    def log(self, new: NewError) -> ErrorLog:
-        """Keep an error. With a record and no retries it becomes a dead letter at once. Raises Invalid."""
-        with self._store.write() as tx:
-            return store.add(tx, new, self._masking, self._retry)
+    def log(self, new: NewError, known: Iterable[str] = ()) -> ErrorLog:
+        """Keep an error. With a record and no retries it becomes a dead letter at once. `known` are secrets that must not be stored.
 
-    def log_exception(self, schema: str, table: str | None, exception: BaseException, **context: Any) -> ErrorLog:
+        Raises Invalid.
+        """
+        with self._store.write() as tx:
+            return store.add(tx, new, self._masking, self._retry, known)
+
+    def log_exception(
+        self, schema: str, table: str | None, exception: BaseException, known: Iterable[str] = (), **context: Any
+    ) -> ErrorLog:
         """Keep an exception: its kind, its message and where it came from. `context` is anything else a NewError has. Raises Invalid."""
         found = {"error_code": error_code(exception), "stack_trace": trace_of(exception), **context}
-        return self.log(NewError(schema, table, classify(exception), describe(exception), **found))
+        return self.log(NewError(schema, table, classify(exception), describe(exception), **found), known)
 
     def get(self, error_id: str) -> ErrorLog:
         """The error with that id, or with an id that begins so. Raises NotFound."""
@@ -77,13 +82,13 @@ class Errors:
         with self._store.read() as tx:
             return store.due(tx, limit)
 
-    def retried(self, error_id: str, error: BaseException | str | None = None) -> ErrorLog:
+    def retried(self, error_id: str, error: BaseException | str | None = None, known: Iterable[str] = ()) -> ErrorLog:
         """An attempt failed again: the next one waits longer; after the last one the record becomes a dead letter.
 
         Raises NotFound, or Conflict if the error is settled.
         """
         with self._store.write() as tx:
-            return store.retried(tx, error_id, error, self._retry)
+            return store.retried(tx, error_id, error, self._retry, known)
 
     def succeeded(self, error_id: str) -> ErrorLog:
         """A retry did the work. Raises NotFound, or Conflict if the error is settled."""
@@ -96,11 +101,11 @@ class Errors:
             return store.retry_now(tx, error_id)
 
     def resolve(self, error_id: str, note: str | None = None, by: str | None = None) -> ErrorLog:
-        """The error is dealt with. Raises NotFound, or Conflict if it is settled."""
+        """The error is dealt with; its dead letters are resolved. Raises NotFound, or Conflict if it is settled or a letter is held."""
         with self._store.write() as tx:
-            return store.settle(tx, error_id, ErrorStatus.RESOLVED, by or self._actor, note)
+            return store.settle(tx, error_id, store.Ending(ErrorStatus.RESOLVED, by or self._actor, note), self._actor)
 
     def ignore(self, error_id: str, note: str | None = None, by: str | None = None) -> ErrorLog:
-        """The error does not matter. Raises NotFound, or Conflict if it is settled."""
+        """The error does not matter; its dead letters are discarded. Raises NotFound, or Conflict if it is settled or a letter is held."""
         with self._store.write() as tx:
-            return store.settle(tx, error_id, ErrorStatus.IGNORED, by or self._actor, note)
+            return store.settle(tx, error_id, store.Ending(ErrorStatus.IGNORED, by or self._actor, note), self._actor)

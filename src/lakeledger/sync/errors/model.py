@@ -20,20 +20,23 @@ class ErrorStatus(StrEnum):
 
 @dataclass(frozen=True)
 class NewError:
-    """What is known of an error when it happens. Without `max_retries`, its type decides how often it is tried again."""
+    """What is known of an error when it happens. Without `max_retries`, its type decides how often it is tried again.
+
+    Messages, codes, traces and ids may be anything that can be written as text.
+    """
 
     schema_name: str
     table_name: str | None
     error_type: ErrorType | str
-    error_message: str
+    error_message: object
     sync_run_id: str | None = None
-    error_code: str | None = None
-    error_details: dict[str, Any] | None = None
-    stack_trace: str | None = None
+    error_code: object = None
+    error_details: Any = None
+    stack_trace: object = None
     record_data: Any = None
     operation_type: OperationType | str | None = None
     max_retries: int | None = None
-    source_record_id: str | None = None
+    source_record_id: object = None
 
 
 @dataclass(frozen=True)

@@ -62,6 +62,11 @@ update error_log
  where tenant_id = :tenant_id and id = :id and status = 'open'
 returning *
 
+-- name: waiting_letters
+select id from dead_letter_queue
+ where tenant_id = :tenant_id and status in ('pending', 'processing') and (error_log_id = :error_log_id or id = :dead_letter_id)
+ order by created_at, id
+
 -- name: settle_letter
 -- The retry wrote the record, so nobody must write it again.
 update dead_letter_queue

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, replace
 from typing import Any
 
@@ -13,15 +13,21 @@ from lakeledger.errors import Conflict
 from lakeledger.runs.model import TRACE_LIMIT
 from lakeledger.sync import lookup
 from lakeledger.sync.dead_letters import store as letters
-from lakeledger.sync.dead_letters.model import UNKNOWN_OPERATION, Draft, ItemKind, dedupe_key
+from lakeledger.sync.dead_letters.model import UNKNOWN_OPERATION, Draft, ItemKind, LetterStatus, Settlement, dedupe_key
 from lakeledger.sync.errors.model import ErrorGroup, ErrorLog, ErrorStatus, NewError
 from lakeledger.sync.errors.retry import RetryPolicy
 from lakeledger.sync.failures import ErrorType, OperationType, fingerprint
-from lakeledger.sync.masking import MASK, Masking, PlainRecord, plain_record, storable, writable
+from lakeledger.sync.masking import MASK, Masking, PlainRecord, excerpt, plain_record, storable, text_of, writable
 
 sql = load("lakeledger.sync.errors")
 
 CODE_LIMIT = 200
+
+# How the letters of an error end with it.
+_LETTER_ENDS = {
+    ErrorStatus.RESOLVED: (LetterStatus.RESOLVED, "error resolved"),
+    ErrorStatus.IGNORED: (LetterStatus.DISCARDED, "error ignored"),
+}
 
 
 @dataclass(frozen=True)
@@ -35,12 +41,21 @@ class Filter:
     fingerprint: str | None = None
 
 
-def add(tx: Transaction, new: NewError, masking: Masking, retry: RetryPolicy) -> ErrorLog:
+@dataclass(frozen=True)
+class Ending:
+    """How an error ends."""
+
+    status: ErrorStatus
+    by: str
+    note: str | None = None
+
+
+def add(tx: Transaction, new: NewError, masking: Masking, retry: RetryPolicy, known: Iterable[str] = ()) -> ErrorLog:
     """Keep an error. With a record and no retries it is a dead letter at once. Raises Invalid."""
     whole = None if new.record_data is None else plain_record(new.record_data)
-    error = _made(tx, new, whole, masking, retry)
+    error = _made(tx, new, whole, masking, retry, known)
     if error.max_retries == 0 and whole is not None:
-        letter = letters.put(tx, _draft(error, new.source_record_id, codec.digest(whole)))
+        letter = letters.put(tx, _draft(error, letters.id_of(new.source_record_id), codec.digest(whole)))
         error = replace(error, dead_letter_id=letter.id)
     tx.execute(sql.add_error, **vars(error))
     return error
@@ -56,8 +71,8 @@ def list_page(tx: Transaction, chosen: Filter, limit: int, before: ErrorLog | No
     rows = tx.all(
         sql.list_errors,
         names=lookup.tables_like(chosen.schema, chosen.table),
-        status=_status(chosen.status),
-        error_type=None if chosen.error_type is None else lookup.word(ErrorType, chosen.error_type).value,
+        status=lookup.word_or_none(ErrorStatus, chosen.status),
+        error_type=lookup.word_or_none(ErrorType, chosen.error_type),
         fingerprint=chosen.fingerprint,
         page_size=lookup.check_limit(limit),
         before_time=before.occurred_at if before else None,
@@ -68,10 +83,8 @@ def list_page(tx: Transaction, chosen: Filter, limit: int, before: ErrorLog | No
 
 def groups(tx: Transaction, status: str | None) -> list[ErrorGroup]:
     """The errors by what caused them, the biggest group first."""
-    by_cause: dict[str, list[Row]] = {}
-    for row in tx.all(sql.count_errors, status=_status(status)):
-        by_cause.setdefault(row["fingerprint"], []).append(row)
-    return sorted((_group(rows) for rows in by_cause.values()), key=lambda group: -group.count)
+    rows = tx.all(sql.count_errors, status=lookup.word_or_none(ErrorStatus, status))
+    return [_group(of_cause) for of_cause in lookup.by_cause(rows)]
 
 
 def due(tx: Transaction, limit: int) -> list[ErrorLog]:
@@ -79,11 +92,11 @@ def due(tx: Transaction, limit: int) -> list[ErrorLog]:
     return [ErrorLog(**row) for row in tx.all(sql.due, page_size=lookup.check_limit(limit))]
 
 
-def retried(tx: Transaction, error_id: str, failure: BaseException | str | None, retry: RetryPolicy) -> ErrorLog:
+def retried(tx: Transaction, error_id: str, failure: BaseException | str | None, retry: RetryPolicy, known: Iterable[str] = ()) -> ErrorLog:
     """Note an attempt that failed; after the last one its record becomes a dead letter. Raises NotFound or Conflict."""
     error = open_error(tx, error_id)
     count = error.retry_count + 1
-    message = letters.message_of(failure) if failure is not None else None
+    message = letters.message_of(failure, known) if failure is not None else None
     exhausted = count >= error.max_retries
     row = tx.one(
         sql.note_retry,
@@ -98,7 +111,7 @@ def retried(tx: Transaction, error_id: str, failure: BaseException | str | None,
 
 def succeeded(tx: Transaction, error_id: str, by: str) -> ErrorLog:
     """A retry did the work: the error is resolved, and so is the dead letter that it may have become."""
-    error = settle(tx, error_id, ErrorStatus.RESOLVED, by, "a retry succeeded")
+    error = _end(tx, error_id, Ending(ErrorStatus.RESOLVED, by, "a retry succeeded"))
     if error.dead_letter_id:
         tx.execute(sql.settle_letter, id=error.dead_letter_id, by=error.resolved_by, note=error.resolution_note)
     return error
@@ -110,11 +123,13 @@ def retry_now(tx: Transaction, error_id: str) -> ErrorLog:
     return _settled_meanwhile(tx.one(sql.retry_now, id=error.id), error)
 
 
-def settle(tx: Transaction, error_id: str, status: ErrorStatus, by: str, note: str | None) -> ErrorLog:
-    """End an error. Raises NotFound, or Conflict if it has been settled."""
-    error = open_error(tx, error_id)
-    row = tx.one(sql.settle, id=error.id, status=status.value, by=storable(by), note=storable(note) if note else None)
-    return _settled_meanwhile(row, error)
+def settle(tx: Transaction, error_id: str, how: Ending, actor: str) -> ErrorLog:
+    """End an error and its letters that wait: nobody must replay them. Raises NotFound, or Conflict if it is settled or one is held."""
+    error = _end(tx, error_id, how)
+    ending = Settlement(*_LETTER_ENDS[how.status], how.by, how.note)
+    for row in tx.all(sql.waiting_letters, error_log_id=error.id, dead_letter_id=error.dead_letter_id):
+        letters.settle(tx, letters.open_letter(tx, row["id"], (actor,)), ending)
+    return error
 
 
 def open_error(tx: Transaction, error_id: str) -> ErrorLog:
@@ -125,17 +140,27 @@ def open_error(tx: Transaction, error_id: str) -> ErrorLog:
     return error
 
 
-def _made(tx: Transaction, new: NewError, whole: PlainRecord | None, masking: Masking, retry: RetryPolicy) -> ErrorLog:
+def _end(tx: Transaction, error_id: str, how: Ending) -> ErrorLog:
+    error = open_error(tx, error_id)
+    note = excerpt(text_of(how.note), letters.NOTE_LIMIT) if how.note else None
+    row = tx.one(sql.settle, id=error.id, status=how.status.value, by=storable(how.by), note=note)
+    return _settled_meanwhile(row, error)
+
+
+def _made(
+    tx: Transaction, new: NewError, whole: PlainRecord | None, masking: Masking, retry: RetryPolicy, secrets: Iterable[str]
+) -> ErrorLog:
     """The row of a new error: scrubbed of everything that is secret in what came with it."""
     kind = lookup.word(ErrorType, new.error_type)
-    known = masking.hidden(whole) | masking.hidden(new.error_details)
+    known = (masking.hidden(whole) | masking.hidden(new.error_details)).union(secrets)
     record = None if whole is None else masking.mask(whole, known)
-    message, code = letters.message_of(new.error_message, known), storable(new.error_code, known)[:CODE_LIMIT] if new.error_code else None
+    message = letters.message_of(new.error_message, known)
+    code = None if new.error_code is None else excerpt(text_of(new.error_code), CODE_LIMIT, known) or None
     retries = retry.attempts(kind, new.max_retries)
     return ErrorLog(
         id=clock.new_id(),
         tenant_id=tx.tenant_id,
-        sync_run_id=new.sync_run_id,
+        sync_run_id=letters.id_of(new.sync_run_id),
         schema_name=writable(new.schema_name),
         table_name=writable(new.table_name) if new.table_name else None,
         name_key=lookup.table_key(new.schema_name, new.table_name),
@@ -143,7 +168,7 @@ def _made(tx: Transaction, new: NewError, whole: PlainRecord | None, masking: Ma
         error_code=code,
         error_message=message,
         error_details=_details(new, masking, known),
-        stack_trace=storable(new.stack_trace, known)[-TRACE_LIMIT:] if new.stack_trace else None,
+        stack_trace=excerpt(text_of(new.stack_trace), TRACE_LIMIT, known, end=True) if new.stack_trace else None,
         record_data=record.data if record else None,
         record_complete=record is None or record.complete,
         operation_type=lookup.word(OperationType, new.operation_type).value if new.operation_type else None,
@@ -163,9 +188,10 @@ def _made(tx: Transaction, new: NewError, whole: PlainRecord | None, masking: Ma
 
 def _details(new: NewError, masking: Masking, known: frozenset[str]) -> dict[str, Any] | None:
     details = None if new.error_details is None else masking.mask(new.error_details, known).data
-    if new.source_record_id is None:
+    source_record_id = letters.id_of(new.source_record_id)
+    if source_record_id is None:
         return details
-    return {**(details or {}), "source_record_id": storable(new.source_record_id, known)}
+    return {**(details or {}), "source_record_id": excerpt(source_record_id, letters.ID_LIMIT, known)}
 
 
 def _bury(tx: Transaction, error: ErrorLog, message: str | None) -> str | None:
@@ -201,10 +227,6 @@ def _draft(error: ErrorLog, source_record_id: str | None, payload_hash: str, mes
     )
 
 
-def _status(status: str | None) -> str | None:
-    return None if status is None else lookup.word(ErrorStatus, status).value
-
-
 def _settled_meanwhile(row: Row | None, error: ErrorLog) -> ErrorLog:
     if row is None:
         raise Conflict(f"error {error.id} was settled by somebody else: read it again")
@@ -222,5 +244,5 @@ def _group(rows: Sequence[Row]) -> ErrorGroup:
         open_count=sum(row["count"] for row in rows if row["status"] == ErrorStatus.OPEN),
         first_seen=min(lookup.time(row["first_seen"]) for row in rows),
         last_seen=max(lookup.time(row["last_seen"]) for row in rows),
-        tables=tuple(sorted({lookup.table_name(row["schema_name"], row["table_name"]) for row in rows})),
+        tables=lookup.tables_of(rows),
     )

@@ -1,0 +1,276 @@
+"""`lakeledger schema`: what the captured tables look like, what changed, and whether it may."""
+
+from __future__ import annotations
+
+import json
+import shlex
+from collections.abc import Sequence
+
+import click
+
+from lakeledger import Ledger, codec
+from lakeledger.cli import DONE, FAILED, show
+from lakeledger.cli.acting import operator
+from lakeledger.cli.options import Options, shared
+from lakeledger.cli.reading import called, read_object
+from lakeledger.config import suggest
+from lakeledger.errors import Invalid, NotFound
+from lakeledger.sync import Policy, SchemaDefinition, Schemas, SchemaVersion, Source, Verdict, parse_source
+from lakeledger.sync.schemas import Column, from_spark
+
+MAX_VERSION = 2**63 - 1
+VERSION = click.IntRange(1, MAX_VERSION)
+SUMMARY = ("version", "evolution_type", "compatibility_status", "policy", "registered_at", "registered_by", "archived")
+
+POLICY = click.option(
+    "--policy",
+    type=click.Choice([each.value for each in Policy]),
+    metavar="POLICY",
+    help="Which changes may pass: none (all do), backward, forward, full, each also as …_transitive, strict, conservative, permissive or "
+    "aggressive; by default that of the latest version.",
+)
+
+
+@click.group()
+def schema() -> None:
+    """What captured tables look like: versions, changes, checks."""
+
+
+@schema.command("list")
+@shared('{"schemas": [row of schema_registry]}')
+def list_schemas(options: Options) -> None:
+    """The latest version of each table's schema.
+
+    lakeledger schema list
+    """
+    with options.open() as ledger:
+        found = ledger.schemas.list()
+    if options.as_json:
+        show.print_json({"schemas": found})
+        return
+    if not found:
+        click.echo("no schema is registered yet")
+        show.print_next(options.command("schema register shop.orders orders.json"))
+        return
+    rows = [
+        (
+            version.name,
+            show.count(version.version),
+            show.count(len(version.definition.columns)),
+            version.evolution_type,
+            _status(version.compatibility_status),
+            version.policy,
+            show.ago(version.registered_at),
+        )
+        for version in found
+    ]
+    show.print_table(["~table", ">version", ">columns", "evolution", "status", "policy", "registered"], rows)
+    show.print_next(options.command(f"schema show {shlex.quote(found[0].name)}"))
+
+
+@schema.command("show")
+@click.argument("table")
+@click.option("--version", type=VERSION, metavar="N", help="This version; by default the latest.")
+@shared(f'{{"schema": row of schema_registry, "versions": [{{{", ".join(f"{json.dumps(name)}" for name in SUMMARY)}}}]}}')
+def show_schema(options: Options, table: str, version: int | None) -> None:
+    """A version of a table's schema: columns, keys, indexes, and what changed.
+
+    lakeledger schema show shop.orders --version 2
+    """
+    with options.open() as ledger:
+        which = _known(ledger, table)
+        found = ledger.schemas.get(which, version)
+        history = ledger.schemas.history(which)
+    if options.as_json:
+        show.print_json({"schema": found, "versions": [{name: getattr(each, name) for name in SUMMARY} for each in history]})
+        return
+    show.print_facts(_facts(found))
+    _print_definition(found.definition)
+    if found.changes:
+        rows = [(change["words"], _status(change["status"]), change["reason"]) for change in found.changes]
+        show.print_table(["+change", "status", "+why"], rows, f"changes since version {found.previous_version}")
+    if len(history) > 1:
+        show.print_table([">version", "evolution", "status", "registered", "~by"], [_version_row(each) for each in reversed(history)])
+        earlier = found.previous_version or found.version
+        show.print_next(options.command(f"schema diff {shlex.quote(table)} {earlier}"))
+
+
+@schema.command()
+@click.argument("table")
+@click.argument("from_version", type=VERSION, metavar="FROM")
+@click.argument("to_version", type=VERSION, metavar="[TO]", required=False)
+@shared('{"table": …, "from_version": n, "to_version": n, "changes": [{"kind", "subject", "before", "after", "relation", "words"}]}')
+def diff(options: Options, table: str, from_version: int, to_version: int | None) -> None:
+    """What changed from version FROM to TO, by default the latest.
+
+    lakeledger schema diff shop.orders 1 3
+    """
+    with options.open() as ledger:
+        which = _known(ledger, table)
+        found = ledger.schemas.diff(which, from_version, to_version)
+    if options.as_json:
+        show.print_json({"table": which.name, **found.to_dict()})
+        return
+    show.print_title(f"{which.name}, version {found.from_version} to {found.to_version}")
+    for words in found.words() or ["nothing changed"]:
+        show.print_text(words)
+
+
+@schema.command()
+@click.argument("table")
+@click.argument("file")
+@POLICY
+@shared(
+    '{"table": …, "allowed": …, "status": …, "policy": …, "reasons": [{"kind", "subject", "before", "after", "relation", "words", '
+    '"backward", "forward", "status", "reason", "fix", "against", "refused"}]}'
+)
+def check(options: Options, table: str, file: str, policy: str | None) -> int:
+    """Whether the definition in FILE, or stdin as -, may be the table's next version. Writes nothing.
+
+    FILE is JSON: {"columns": [{"name", "type"}], …}, or a Spark schema. Exit 1 if it may not.
+
+      lakeledger schema check shop.orders orders.json --policy backward
+    """
+    definition = _read(file)
+    with options.open() as ledger:
+        which = _table(ledger, table)
+        latest = ledger.schemas.find(which)
+        verdict = ledger.schemas.check(which, definition, policy)
+    code = DONE if verdict.allowed else FAILED
+    if options.as_json:
+        show.print_json({"table": which.name, **verdict.to_dict()})
+        return code
+    _print_verdict(which, verdict, latest)
+    if verdict.allowed and file != "-" and (verdict.reasons or latest is None):
+        given = f" --policy {policy}" if policy else ""
+        show.print_next(options.command(f"schema register {shlex.quote(table)} {shlex.quote(file)}{given}"))
+    return code
+
+
+@schema.command()
+@click.argument("table")
+@click.argument("file")
+@POLICY
+@shared('{"schema": row of schema_registry, with "created": whether it is new}')
+def register(options: Options, table: str, file: str, policy: str | None) -> None:
+    """Make the definition in FILE, or stdin as -, the table's next version, if its policy allows it.
+
+    FILE is JSON: {"columns": [{"name", "type"}], …}, or a Spark schema. The same definition again is no new version.
+
+      lakeledger schema register shop.orders orders.json --policy backward
+    """
+    definition = _read(file)
+    with options.open() as ledger:
+        made = Schemas(ledger.store, operator()).register(_table(ledger, table), definition, policy=policy)
+    if options.as_json:
+        show.print_json({"schema": made})
+        return
+    if made.created:
+        show.print_text(f"{made.name} has version {made.version}, policy {made.policy}")
+        for change in made.changes:
+            show.print_text(f"  {change['words']}: {change['reason']}")
+    else:
+        show.print_text(f"nothing changed: {made.name} stays at version {made.version}, policy {made.policy}")
+    show.print_next(options.command(f"schema show {shlex.quote(table)}"))
+
+
+def _read(file: str) -> SchemaDefinition:
+    document = read_object(file)
+    try:
+        return from_spark(document) if document.get("type") == "struct" else SchemaDefinition.from_dict(document)
+    except Invalid as error:
+        raise Invalid(f"{called(file)}: {error}") from error
+    except (KeyError, TypeError, AttributeError) as error:
+        raise Invalid(f"{called(file)} is no schema of Spark: give what `frame.schema.json()` writes") from error
+
+
+def _table(ledger: Ledger, name: str) -> Source:
+    """The table of that name, also where its schema has a dot."""
+    meant, wanted = parse_source(name), codec.fold(name)
+    sources = (Source(each.schema_name, each.table_name) for each in ledger.schemas.list() if codec.fold(each.name) == wanted)
+    named = {source.key: source for source in sources}
+    return named.get(meant.key) or next(iter(named.values()), meant)
+
+
+def _known(ledger: Ledger, name: str) -> Source:
+    """The table of that name. Raises NotFound if it has no schema."""
+    which = _table(ledger, name)
+    if ledger.schemas.find(which) is None:
+        known = [each.name for each in ledger.schemas.list()]
+        raise NotFound(f"no schema is registered for {name!r}: `lakeledger schema list` shows them{suggest(name, known)}")
+    return which
+
+
+def _facts(version: SchemaVersion) -> dict[str, show.Cell | None]:
+    return {
+        "table": version.name,
+        "version": f"{version.version}{' (archived)' if version.archived else ''}",
+        "evolution": version.evolution_type,
+        "status": _status(version.compatibility_status),
+        "policy": version.policy,
+        "hash": version.schema_hash,
+        "registered": f"{show.moment(version.registered_at)} by {version.registered_by}",
+        "by run": version.sync_run_id,
+    }
+
+
+def _print_definition(definition: SchemaDefinition) -> None:
+    rows = [
+        (
+            column.name,
+            column.type,
+            _role(column, definition.keys),
+            "" if column.default is None else json.dumps(column.default, ensure_ascii=False),
+            column.comment or "",
+        )
+        for column in definition.fields
+    ]
+    show.print_table(["~column", "~type", "", "~default", "~comment"], rows)
+    indexes = [(each.get("name") or "", ", ".join(each["columns"]), "unique" if each.get("unique") else "") for each in definition.indexes]
+    if indexes:
+        show.print_table(["~index", "~columns", ""], indexes)
+    if definition.constraints:
+        show.print_table(["+constraint"], [(json.dumps(each, ensure_ascii=False),) for each in definition.constraints])
+
+
+def _role(column: Column, keys: Sequence[str]) -> str:
+    if column.name in keys:
+        return "key" if len(keys) == 1 else f"key, part {keys.index(column.name) + 1}"
+    return "" if column.nullable else "required"
+
+
+def _print_verdict(table: Source, verdict: Verdict, latest: SchemaVersion | None) -> None:
+    if latest is None:
+        show.print_text(f"allowed: it would be the first version of {table.name}", "green")
+        return
+    if not verdict.reasons:
+        show.print_text(f"allowed: nothing changed since version {latest.version} of {table.name}", "green")
+        return
+    word, style = ("allowed", "green") if verdict.allowed else ("not allowed", "red")
+    show.print_text(f"{word} under the policy {verdict.policy.value}: {verdict.status} since version {latest.version}\n", style)
+    rows: Sequence[tuple[show.Cell, ...]] = [
+        (
+            show.status("refused" if reason.refused else "passes"),
+            reason.change.words() + ("" if reason.against == latest.version else f" since version {reason.against}"),
+            reason.impact.why,
+            (reason.impact.fix or "") if reason.refused else "",
+        )
+        for reason in verdict.reasons
+    ]
+    show.print_table(["", "+change", "+why", "+instead"], rows)
+
+
+def _version_row(version: SchemaVersion) -> tuple[show.Cell, ...]:
+    return (
+        show.count(version.version),
+        version.evolution_type,
+        _status(version.compatibility_status),
+        show.ago(version.registered_at),
+        version.registered_by,
+    )
+
+
+def _status(word: str) -> show.Cell:
+    from rich.text import Text
+
+    return Text(word, style={"compatible": "green", "breaking": "red"}.get(word, "yellow"))

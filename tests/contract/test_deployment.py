@@ -1,0 +1,178 @@
+"""From the control table to jobs: created, changed in place, paused, resumed, made again, adopted, and never with a task missing."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Iterator
+from dataclasses import replace
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from contract.making import rows, together
+from lakeledger import Conflict, Invalid, Ledger
+from lakeledger.control import sql
+from lakeledger.control.deployment import Deployment
+from lakeledger.control.manager import JobOrchestrator, MetadataManager
+from lakeledger.control.model import Edit, ModuleRow, SourceRow
+from lakeledger.control.opening import open_control
+from lakeledger.jobs.local import LocalBackend
+
+CRON = '{"quartz_cron_expression": "0 0 5 * * ?"}'
+
+
+def source(module: str, name: str = "load", query: str = "select 1 as x", *, order: int = 1, active: bool = True) -> SourceRow:
+    task = json.dumps({"task_type": "sql_query", "sql_task": {"sql_query": query}})
+    return SourceRow(name, module, "sql", order, "{}", json.dumps({"schema": "bronze", "table": f"{module}_{name}"}), task, active)
+
+
+@pytest.fixture
+def deployment(ledger: Ledger, tmp_path: Path) -> Iterator[Deployment]:
+    opened = open_control(str(tmp_path / "control/etl_control"), ledger)
+    opened.deployment.table.create()
+    yield opened.deployment
+    opened.close()
+
+
+def put(deployment: Deployment, *sources: SourceRow, modules: tuple[ModuleRow, ...] = ()) -> None:
+    edit = Edit({each.key: each for each in sources}, {each.key: each for each in modules})
+    deployment.table.commit(edit, deployment.table.read(), "ann")
+
+
+def run_sql(deployment: Deployment, statement: str) -> None:
+    sql.run(deployment.table, statement, "ann")
+
+
+def kinds(deployment: Deployment, **more: Any) -> dict[str, str]:
+    return {action.module_name: action.kind for action in deployment.plan(**more).actions}
+
+
+def apply(deployment: Deployment, **more: Any) -> dict[str, tuple[str, str | None]]:
+    """Plan and apply; what was done for each module, and to which job."""
+    done = deployment.apply(deployment.plan(**more), **more)
+    return {each.module_name: (each.action.kind, each.job_id) for each in done}
+
+
+def test_a_module_gets_a_job_and_keeps_its_id_through_every_change(deployment: Deployment) -> None:
+    put(deployment, source("shop"), modules=(ModuleRow("shop", schedule=CRON),))
+    kind, job_id = apply(deployment)["shop"]
+    assert kind == "create"
+    assert kinds(deployment) == {"shop": "unchanged"}
+    run_sql(deployment, "UPDATE x.y.etl_control SET execution_order = 2 WHERE source_id = 'load'")
+    assert kinds(deployment) == {"shop": "unchanged"}  # alone on its level, it runs as before
+    put(deployment, source("shop", "report", "select 2 as x", order=3))
+    assert apply(deployment)["shop"] == ("update", job_id)
+    run_sql(deployment, "UPDATE etl_control SET is_active = false")
+    assert apply(deployment)["shop"] == ("pause", job_id)
+    assert kinds(deployment) == {"shop": "unchanged"}
+    run_sql(deployment, "UPDATE etl_control SET is_active = true WHERE source_id = 'load'")
+    assert apply(deployment)["shop"] == ("resume", job_id)
+    job = deployment.backend.find(str(job_id))
+    assert job is not None
+    assert [task["task_key"] for task in job.settings["tasks"]] == ["load"]
+    assert not job.is_paused
+
+
+def test_one_bad_row_blocks_its_module_only_and_its_last_good_job_stays(deployment: Deployment) -> None:
+    put(deployment, *(source(f"m{number}") for number in range(10)))
+    before = apply(deployment)
+    jobs = {job.job_id: job for job in deployment.backend.list()}
+    statement = """UPDATE etl_control SET transformation_config = '{"task_type": "sql_qery"}' WHERE module_name = 'm3'"""
+    with pytest.raises(Invalid, match=r"m3.load: transformation_config.task_type: .*did you mean 'sql_query'"):
+        run_sql(deployment, statement)
+    put(deployment, replace(source("m3"), transformation_config='{"task_type": "sql_qery"}'))  # as somebody else's Spark would
+    put(deployment, *(source(f"m{number}", query="select 3 as x") for number in range(10) if number != 3))
+    plan = deployment.plan()
+    blocked = next(action for action in plan.actions if action.module_name == "m3")
+    assert blocked.kind == "blocked"
+    assert "m3.load" in blocked.reason
+    assert "transformation_config" in blocked.reason
+    done = deployment.apply(plan)
+    assert sum(each.error is None for each in done) == 9
+    assert deployment.backend.find(str(before["m3"][1])) == jobs[str(before["m3"][1])]
+    put(deployment, source("m3", query="select 4 as x"))
+    assert apply(deployment)["m3"][1] == before["m3"][1]
+
+
+def test_a_plan_that_is_no_longer_current_is_refused(deployment: Deployment) -> None:
+    put(deployment, source("shop"))
+    plan = deployment.plan()
+    put(deployment, source("other"))
+    with pytest.raises(Conflict, match="the plan is no longer current"):
+        deployment.apply(plan)
+    assert deployment.backend.list() == []
+
+
+def test_a_job_that_somebody_deleted_is_made_again_and_one_lost_sight_of_is_adopted(deployment: Deployment, ledger: Ledger) -> None:
+    put(deployment, source("shop"))
+    first = apply(deployment)["shop"][1]
+    deployment.backend.delete(str(first))
+    kind, second = apply(deployment)["shop"]
+    assert (kind, second != first) == ("recreate", True)
+    with ledger.store.write() as tx:
+        from lakeledger.jobs import tracking
+
+        assert tracking.remove(tx, deployment.table.location, "shop", "local")
+    assert apply(deployment)["shop"] == ("adopt", second)
+    assert kinds(deployment) == {"shop": "unchanged"}
+
+
+def test_what_somebody_set_by_hand_stays_and_what_both_changed_needs_a_decision(deployment: Deployment, ledger: Ledger) -> None:
+    put(deployment, source("shop"), modules=(ModuleRow("shop", schedule=CRON, timeout_seconds=60),))
+    job_id = str(apply(deployment)["shop"][1])
+    LocalBackend(ledger.store, "ann").pause(job_id)
+    (action,) = deployment.plan().actions
+    assert (action.kind, [change.name for change in action.changes]) == ("unchanged", ["schedule.pause_status"])
+    put(deployment, modules=(ModuleRow("shop", schedule=CRON, timeout_seconds=90),))
+    assert apply(deployment)["shop"][0] == "update"
+    job = deployment.backend.find(job_id)
+    assert job is not None
+    assert (job.is_paused, job.settings["timeout_seconds"]) == (True, 90)
+
+
+def test_a_module_that_is_gone_is_paused_and_removed_when_told(deployment: Deployment) -> None:
+    put(deployment, source("shop"), modules=(ModuleRow("shop", schedule=CRON),))
+    job_id = apply(deployment)["shop"][1]
+    run_sql(deployment, "DELETE FROM etl_control WHERE module_name = 'shop'")
+    assert apply(deployment)["shop"] == ("pause", job_id)
+    assert apply(deployment, prune=True)["shop"] == ("remove", job_id)
+    assert deployment.backend.list() == []
+    put(deployment, source("shop"))
+    assert apply(deployment)["shop"][0] in ("create", "recreate")
+
+
+def test_of_two_who_apply_at_once_one_waits_or_finds_nothing_left(deployment: Deployment) -> None:
+    put(deployment, *(source(f"m{number}") for number in range(5)))
+
+    def work(_: int) -> int:
+        try:
+            return sum(each.action.kind == "create" for each in deployment.apply(deployment.plan()))
+        except Conflict:
+            return 0
+
+    together(work, 3)
+    apply(deployment)
+    assert sorted(job.module_name or "" for job in deployment.backend.list()) == [f"m{number}" for number in range(5)]
+
+
+def test_the_seeds_classes_do_it_all(ledger: Ledger, tmp_path: Path) -> None:
+    control_table = str(tmp_path / "etl_control")
+    document = tmp_path / "metadata_examples.yaml"
+    document.write_text(
+        "modules: [{module_name: module1, sources: [{source_id: one, source_type: sql, target_config: {table: one},"
+        " transformation_config: {sql_task: {sql_query: select 1 as x}}}]}]",
+        encoding="utf-8",
+    )
+    manager = MetadataManager(control_table, ledger=ledger)
+    manager.load_yaml(document)
+    found = manager.detect_changes(last_check_timestamp=None)
+    assert (found["new_modules"], found["updated_modules"], found["deactivated_modules"]) == (["module1"], [], [])
+    assert len(found["changed_sources"]) == 1
+    version = found["version"]
+    orchestrator = JobOrchestrator(control_table, ledger=ledger)
+    (first,) = orchestrator.run_all_modules()
+    (again,) = orchestrator.run_all_modules(yaml_path=document, sync_yaml=True)
+    assert (first.action.kind, again.action.kind, first.job_id) == ("create", "unchanged", again.job_id)
+    assert manager.detect_changes(since_version=version)["changed_sources"] == []
+    assert [run["pipeline_id"] for run in rows(ledger, "select pipeline_id from pipeline_runs")] == ["apply:etl_control"] * 2
