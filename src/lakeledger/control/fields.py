@@ -7,6 +7,7 @@ from dataclasses import dataclass
 from typing import Any, Literal
 
 from lakeledger import codec
+from lakeledger.jobs import CONTENT_TAG
 from lakeledger.jobs.settings import ENTRY_KEYS
 
 Path = tuple[str, ...]
@@ -36,19 +37,23 @@ class FieldChange:
 
     def words(self) -> str:
         """What is different, as people say it."""
+        before, ours, theirs = (_told(value) for value in (self.before, self.ours, self.theirs))
         match self.side:
-            case "ours" if is_entry(self.path):
-                return f"{self.name} is {'removed' if self.ours is None else 'added'}"
-            case "ours" if self.theirs is None:
-                return f"{self.name} becomes {_told(self.ours)}"
-            case "ours" if self.ours is None:
-                return f"{self.name} is removed (was {_told(self.theirs)})"
-            case "ours":
-                return f"{self.name} changes from {_told(self.theirs)} to {_told(self.ours)}"
             case "theirs":
-                return f"{self.name} was changed by hand from {_told(self.before)} to {_told(self.theirs)}, and is left so"
+                return f"{self.name} was changed by hand from {before} to {theirs}, and is left so"
+            case "both":
+                return f"{self.name} was {before}; you want {ours}, somebody set {theirs} by hand"
             case _:
-                return f"{self.name} was {_told(self.before)}; you want {_told(self.ours)}, somebody set {_told(self.theirs)} by hand"
+                return self._our_words(ours, theirs)
+
+    def _our_words(self, ours: str, theirs: str) -> str:
+        if self.path == ("tags", CONTENT_TAG):
+            return "what its sources do has changed"
+        if is_entry(self.path):
+            return f"{self.name} is {'removed' if self.ours is None else 'added'}"
+        if self.ours is None:
+            return f"{self.name} is removed (was {theirs})"
+        return f"{self.name} becomes {ours}" if self.theirs is None else f"{self.name} changes from {theirs} to {ours}"
 
     def to_dict(self) -> dict[str, Any]:
         """As scripts read it."""

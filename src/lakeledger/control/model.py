@@ -2,11 +2,12 @@
 
 from __future__ import annotations
 
+import dataclasses
 import json
 from collections.abc import Mapping
 from dataclasses import dataclass, field, fields, replace
 from datetime import datetime
-from typing import Any
+from typing import Any, Literal
 
 from lakeledger import codec
 
@@ -35,7 +36,7 @@ class SourceRow:
     @property
     def content_hash(self) -> str:
         """What it says, whenever it was written: spelling of JSON and timestamps do not count."""
-        return codec.digest([_content(getattr(self, each.name)) for each in fields(self)[:8]])
+        return _hash([getattr(self, each.name) for each in fields(self)[:8]])
 
 
 @dataclass(frozen=True)
@@ -60,17 +61,40 @@ class ModuleRow:
 
     @property
     def content_hash(self) -> str:
-        return codec.digest([_content(getattr(self, each.name)) for each in fields(self)[:9]])
+        return _hash([getattr(self, each.name) for each in fields(self)[:9]])
+
+
+@dataclass(frozen=True)
+class RowProblem:
+    """A row that cannot be read, for example one without a source_id or one of two with the same key. `values` is the row as it stands.
+
+    Its key is (module_name, source_id), either of which may be missing; in the modules table there is no source_id.
+    """
+
+    row_number: int
+    key: tuple[str | None, str | None]
+    field: str
+    message: str
+    table: Literal["sources", "modules"] = "sources"
+    values: Mapping[str, Any] = dataclasses.field(default_factory=dict, compare=False, repr=False)
+
+    def __str__(self) -> str:
+        name = ".".join(part for part in self.key if part is not None)
+        return f"row {self.row_number} of the {self.table}{f' ({name})' if name else ''}: {self.field}: {self.message}"
 
 
 @dataclass(frozen=True)
 class Snapshot:
-    """Both tables at one moment: their versions and rows."""
+    """Both tables at one moment: their versions and rows. Rows that cannot be read are among the problems instead.
+
+    A modules table that is not there has version -1.
+    """
 
     version: int
     modules_version: int
     sources: Mapping[Key, SourceRow] = field(default_factory=dict)
     modules: Mapping[str, ModuleRow] = field(default_factory=dict)
+    problems: tuple[RowProblem, ...] = ()
 
 
 @dataclass(frozen=True)
@@ -90,13 +114,18 @@ class Edit:
 
 @dataclass(frozen=True)
 class Commit:
-    """One version of the control table: who made it, when and how."""
+    """One version of the control table, or of its modules table: who made it, when, how and why."""
 
     version: int
     at: datetime
     by: str | None
     operation: str
     detail: dict[str, Any]
+    table: str = ""
+
+    @property
+    def reason(self) -> str:
+        return str(self.detail.get("reason") or "")
 
 
 def _put(rows: Mapping[Any, Any], edits: Mapping[Any, Any], at: datetime) -> dict[Any, Any]:
@@ -110,6 +139,13 @@ def _put(rows: Mapping[Any, Any], edits: Mapping[Any, Any], at: datetime) -> dic
         elif row.content_hash != before.content_hash:
             result[key] = replace(row, created_timestamp=before.created_timestamp or at, updated_timestamp=at)
     return result
+
+
+def _hash(values: list[Any]) -> str:
+    try:
+        return codec.digest([_content(value) for value in values])
+    except (ValueError, RecursionError):
+        return codec.digest(values)  # Python reads more than JSON knows: NaN, 1e999, half of a surrogate pair
 
 
 def _content(value: Any) -> Any:

@@ -8,7 +8,7 @@ from typing import Any, Literal
 
 from lakeledger import codec
 from lakeledger.control.fields import FieldChange, Side, compare, merged, shared
-from lakeledger.control.settings import paused
+from lakeledger.control.settings import comparable, paused
 from lakeledger.jobs import Job, JobSpec
 
 Kind = Literal["create", "recreate", "adopt", "update", "pause", "resume", "remove", "blocked", "unchanged"]
@@ -146,12 +146,15 @@ def _for_known(spec: JobSpec, mark: Tracked, job: Job | None, prefer: Side | Non
 
 def _change(kind: Kind, reason: str, spec: JobSpec, job: Job, before: Mapping[str, Any], prefer: Side | None) -> Action:
     """An update in place: what differs, and the settings with our side of it."""
-    found = compare(before, spec.settings, job.settings)
+    if before == spec.settings == job.settings and kind == "update":
+        return Action("unchanged", spec.module_name, job.job_id, "nothing changed", spec=spec)
+    ours, theirs = comparable(spec.settings), comparable(job.settings)
+    found = compare(comparable(before), ours, theirs)
     changes = tuple(_settled(change, prefer) if prefer and change.side == "both" else change for change in found)
     if kind == "update" and all(change.side == "theirs" for change in changes):
         told = "somebody changed it by hand" if changes else "nothing changed"
         return Action("unchanged", spec.module_name, job.job_id, told, changes, spec=spec)
-    return Action(kind, spec.module_name, job.job_id, reason, changes, merged(job.settings, spec.settings, list(changes)), spec)
+    return Action(kind, spec.module_name, job.job_id, reason, changes, merged(theirs, ours, list(changes)), spec)
 
 
 def _settled(change: FieldChange, prefer: Side) -> FieldChange:

@@ -6,7 +6,8 @@ from collections.abc import Mapping
 from typing import TYPE_CHECKING, Any
 
 from lakeledger.control.graph import Task, tasks
-from lakeledger.jobs import MODULE_TAG, OWNER_TAG, JobSpec
+from lakeledger.jobs import CONTENT_TAG, MODULE_TAG, OWNER_TAG, JobSpec
+from lakeledger.jobs.settings import normalise
 
 if TYPE_CHECKING:
     from lakeledger.control.documents import Module
@@ -24,14 +25,14 @@ def job_settings(module: Module, control_table: str, package: str = "lakeledger"
     made = [_task(module, task, control_table) for task in tasks(module)]
     settings: dict[str, Any] = {
         "name": module.module_name,
-        "tags": {**module.tags, OWNER_TAG: control_table, MODULE_TAG: module.module_name},
+        "tags": {**module.tags, OWNER_TAG: control_table, MODULE_TAG: module.module_name, CONTENT_TAG: module.config_hash[:16]},
         "tasks": made,
         "max_concurrent_runs": module.max_concurrent_runs or 1,
         **_schedule(module),
         **_said(module),
     }
     if any(task.get("environment_key") == ENVIRONMENT for task in made):
-        settings["environments"] = [{"environment_key": ENVIRONMENT, "spec": {"client": "2", "dependencies": [package]}}]
+        settings["environments"] = [{"environment_key": ENVIRONMENT, "spec": {"environment_version": "2", "dependencies": [package]}}]
     return settings
 
 
@@ -39,6 +40,13 @@ def paused(settings: Mapping[str, Any]) -> dict[str, Any]:
     """The same settings, with nothing that starts the job by itself."""
     parts = {name: {**settings[name], "pause_status": "PAUSED"} for name in ("schedule", "trigger") if settings.get(name)}
     return {**settings, **parts}
+
+
+def comparable(settings: Mapping[str, Any]) -> dict[str, Any]:
+    """Settings without what a backend fills in by itself, but with what says whether anything starts the job."""
+    plain = normalise(settings)
+    starters = {part: {"pause_status": "UNPAUSED", **plain[part]} for part in ("schedule", "trigger", "continuous") if plain.get(part)}
+    return {**plain, **starters}
 
 
 def _said(module: Module) -> dict[str, Any]:

@@ -12,6 +12,8 @@ from typing import Any, Protocol
 # Tags by which a job is known to be ours, also when the ledger has lost sight of it.
 OWNER_TAG = "lakeledger"
 MODULE_TAG = "lakeledger_module"
+# Says what the module's tasks do: a query that changed makes another job, though its tasks are called the same.
+CONTENT_TAG = "lakeledger_content"
 
 
 @dataclass(frozen=True)

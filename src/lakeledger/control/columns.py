@@ -1,0 +1,171 @@
+"""The columns of the control table and of its modules table, and the way from Arrow to rows and back."""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Iterable, Iterator, Mapping
+from dataclasses import dataclass, fields
+from datetime import UTC
+from typing import TYPE_CHECKING, Any, Literal
+
+from lakeledger.control.model import ModuleRow, RowProblem, SourceRow
+from lakeledger.errors import Invalid
+
+if TYPE_CHECKING:
+    import pyarrow as pa
+
+TIMES = ("created_timestamp", "updated_timestamp")
+
+_NUMBERS = ("execution_order", "timeout_seconds", "max_concurrent_runs")
+
+
+@dataclass(frozen=True)
+class Columns:
+    """What one of the two tables is made of: its row, and what must not, or need not, be said in it."""
+
+    table: Literal["sources", "modules"]
+    row: type[SourceRow] | type[ModuleRow]
+    key: tuple[str, ...]
+    needed: tuple[str, ...]
+    configs: tuple[str, ...]
+    defaults: Mapping[str, str]
+
+    @property
+    def names(self) -> tuple[str, ...]:
+        return tuple(each.name for each in fields(self.row))
+
+    @property
+    def said(self) -> tuple[str, ...]:
+        """The columns that people fill in; the two times are the table's."""
+        return self.names[:-2]
+
+    def type(self, name: str) -> str:
+        """The type of a column, in the word that Delta and Spark share."""
+        if name in _NUMBERS:
+            return "integer"
+        return "boolean" if name == "is_active" else "timestamp" if name in TIMES else "string"
+
+
+SOURCES = Columns(
+    table="sources",
+    row=SourceRow,
+    key=("module_name", "source_id"),
+    needed=("source_id", "module_name", "source_type", "execution_order", "is_active"),
+    configs=("source_config", "target_config", "transformation_config"),
+    defaults={
+        "execution_order": "1",
+        "source_config": "'{}'",
+        "target_config": "'{}'",
+        "transformation_config": "'{}'",
+        "is_active": "true",
+    },
+)
+MODULES = Columns(
+    table="modules",
+    row=ModuleRow,
+    key=("module_name",),
+    needed=("module_name",),
+    configs=("schedule", "trigger", "parameters", "tags", "notifications"),
+    defaults={},
+)
+
+
+def check(columns: Columns, schema: pa.Schema, where: str) -> None:
+    """Raises Invalid that names every column that is missing or has another type. Columns that people added are theirs."""
+    problems = []
+    for name in columns.names:
+        wanted = columns.type(name)
+        if name not in schema.names:
+            problems.append(f"column {name} ({wanted}) is missing")
+        elif not _is(schema.field(name).type, wanted):
+            problems.append(f"column {name} is {schema.field(name).type}, not {wanted}")
+    if problems:
+        raise Invalid(f"{where} is no control table: {'; '.join(problems)}")
+
+
+def rows(columns: Columns, data: pa.Table) -> tuple[dict[Any, Any], tuple[RowProblem, ...]]:
+    """The rows by key, and those that cannot be read."""
+    made: list[Any] = list(map(columns.row, *_values(columns, data)))
+    found = {row.key: row for row in made}
+    missing = [name for name in columns.needed if data.column(name).null_count]
+    if len(found) == len(made) and not missing:
+        return found, ()
+    problems = tuple(_problems(columns, made, missing))
+    bad = {problem.row_number for problem in problems}
+    return {row.key: row for number, row in enumerate(made, 1) if number not in bad}, problems
+
+
+def edited(columns: Columns, data: pa.Table, edits: Mapping[Any, Any]) -> pa.Table:
+    """The table after the edits. All rows with an edited key give way to the new one, which keeps what people added in other columns."""
+    import pyarrow as pa
+
+    keys = list(_keys(columns, data))
+    before = {key: index for index, key in enumerate(keys) if key in edits}
+    kept = data.take(pa.array([index for index, key in enumerate(keys) if key not in edits], pa.int64()))
+    put = {key: row for key, row in edits.items() if row is not None}
+    places = pa.array([before.get(key) for key in put], pa.int64())
+    added = [
+        pa.array([getattr(row, each.name) for row in put.values()], each.type)
+        if each.name in columns.names
+        else data.column(each.name).combine_chunks().take(places)
+        for each in data.schema
+    ]
+    return pa.concat_tables([kept, pa.Table.from_arrays(added, schema=data.schema)])
+
+
+def _keys(columns: Columns, data: pa.Table) -> Iterable[Any]:
+    found = [data.column(name).to_pylist() for name in columns.key]
+    return zip(*found, strict=True) if len(found) > 1 else found[0]
+
+
+def _values(columns: Columns, data: pa.Table) -> Iterator[list[Any]]:
+    """Column by column, because ten thousand rows are read faster so. A source's config that was not given is an empty one."""
+    import pyarrow.compute as pc
+
+    for name in columns.names:
+        column = data.column(name)
+        if name in TIMES:
+            yield _times(column)
+        elif columns.table == "sources" and name in columns.configs and column.null_count:
+            yield pc.fill_null(column, "{}").to_pylist()
+        else:
+            yield column.to_pylist()
+
+
+def _times(column: pa.ChunkedArray) -> list[Any]:
+    """One commit gives all its rows the same time, so each time is made only once."""
+    encoded = column.combine_chunks().dictionary_encode()
+    known = [at.astimezone(UTC) if at.tzinfo else at.replace(tzinfo=UTC) for at in encoded.dictionary.to_pylist()]
+    return [None if index is None else known[index] for index in encoded.indices.to_pylist()]
+
+
+def _problems(columns: Columns, made: list[Any], missing: list[str]) -> Iterator[RowProblem]:
+    doubled = {key: count for key, count in Counter(row.key for row in made).items() if count > 1}
+    numbers: dict[Any, list[int]] = {key: [] for key in doubled}
+    for number, row in enumerate(made, 1):
+        if row.key in doubled:
+            numbers[row.key].append(number)
+    for number, row in enumerate(made, 1):
+        key = (row.module_name, getattr(row, "source_id", None))
+        values = {name: getattr(row, name) for name in columns.names}
+        for name in missing:
+            if values[name] is None:
+                yield RowProblem(number, key, name, "is NULL: give it a value, or delete the row", columns.table, values)
+        if row.key in doubled:
+            others = ", ".join(str(other) for other in numbers[row.key] if other != number)
+            message = f"the same key is in row {others} too: delete all but one"
+            yield RowProblem(number, key, columns.key[-1], message, columns.table, values)
+
+
+def _is(type_: pa.DataType, wanted: str) -> bool:
+    from pyarrow import types
+
+    match wanted:
+        case "integer":
+            return bool(types.is_integer(type_))
+        case "boolean":
+            return bool(types.is_boolean(type_))
+        case "timestamp":
+            return bool(types.is_timestamp(type_))
+        case _:
+            return any(is_text(type_) for is_text in (types.is_string, types.is_large_string, types.is_string_view))

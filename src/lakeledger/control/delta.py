@@ -1,0 +1,267 @@
+"""The control table as two Delta tables, read and written by delta-rs: a path or URL, no Spark.
+
+A commit of the sources is the commit: it names the version of the modules table that belongs to it. A version of the modules that we
+staged counts only when the sources' commit that it waits for is there, so an edit of both is seen whole or not at all.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping
+from contextlib import contextmanager
+from dataclasses import dataclass, replace
+from heapq import merge
+from itertools import islice
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+from deltalake import CommitProperties, DeltaTable, Field, Schema, write_deltalake
+from deltalake.exceptions import CommitFailedError, DeltaError, DeltaProtocolError, TableNotFoundError
+from deltalake.schema import PrimitiveType
+
+from lakeledger import clock
+from lakeledger.control import columns, edits
+from lakeledger.control.columns import MODULES, SOURCES, Columns
+from lakeledger.control.delta_log import DeltaLog
+from lakeledger.control.history import Mark, commit_of, committed_at, mark_of
+from lakeledger.control.model import Commit, Edit, Snapshot
+from lakeledger.errors import Conflict, Invalid, NotFound, Unavailable
+from lakeledger.redaction import scrub
+
+if TYPE_CHECKING:
+    import pyarrow as pa
+
+
+@dataclass(frozen=True)
+class _Part:
+    """One of the two Delta tables at one version, with everything in it."""
+
+    delta: DeltaTable
+    data: pa.Table
+
+    @property
+    def version(self) -> int:
+        return self.delta.version()
+
+
+@dataclass(frozen=True)
+class _State:
+    """Both tables as they are now. `tip` is the newest version of the modules table: if it does not count, it is not `modules`."""
+
+    sources: _Part
+    modules: _Part | None
+    tip: DeltaTable | None
+    snapshot: Snapshot
+
+
+class DeltaControlTable:
+    """A control table of Delta files. Object stores take their options from the environment unless they are given."""
+
+    def __init__(self, location: str, storage_options: Mapping[str, str] | None = None) -> None:
+        self.location = location.rstrip("/") if "://" in location else str(Path(location).expanduser().absolute())
+        self.name = self.location.rpartition("/")[2]
+        self._modules_location = f"{self.location}_modules"
+        self._options = dict(storage_options) if storage_options else None
+        self._log = DeltaLog(self.location, self._options)
+        self._modules_log = DeltaLog(self._modules_location, self._options)
+
+    def exists(self) -> bool:
+        with self._told():
+            return DeltaTable.is_deltatable(self.location, self._options)
+
+    def create(self) -> None:
+        with self._told():
+            self._create(self._modules_location, MODULES)
+            self._create(self.location, SOURCES)
+
+    def read(self, version: int | None = None) -> Snapshot:
+        return (self._now() if version is None else self._then(version)).snapshot
+
+    def commit(self, edit: Edit, base: Snapshot, by: str, reason: str = "") -> Snapshot:
+        return self._commit(edit, base, Mark(clock.new_id(), by, reason))
+
+    def history(self, limit: int = 50) -> list[Commit]:
+        with self._told():
+            own = (commit_of(version, info, self.name) for version, info in self._log.newest_first(self._open(self.location).version()))
+            tip = self._open_modules()
+            others = self._modules_log.newest_first(tip.version()) if tip else iter(())
+            hand_made = (commit_of(version, info, f"{self.name}_modules") for version, info in others if mark_of(info) is None)
+            return list(islice(merge(own, hand_made, key=lambda commit: commit.at, reverse=True), limit))
+
+    def restore(self, version: int, by: str) -> Snapshot:
+        now, then = self.read(), self.read(version)
+        mark = Mark(clock.new_id(), by, f"restore version {version}", "RESTORE")
+        return self._commit(edits.difference(now, then), now, mark)
+
+    def _commit(self, edit: Edit, base: Snapshot, mark: Mark) -> Snapshot:
+        for _ in edits.attempts():
+            state = self._now()
+            edits.refuse_conflicts(edit, base, state.snapshot, self.name)
+            change = edits.effective(edit, state.snapshot, clock.now())
+            if not change:
+                return state.snapshot
+            try:
+                with self._told():
+                    return self._write(state, change, mark)
+            except CommitFailedError as error:
+                self._refuse_other_failures(state, error)
+        raise Conflict(
+            f"{self.name} is changed by others all the time: the edit was not made within {edits.PATIENCE_SECONDS:.0f} s", retryable=True
+        )
+
+    def _write(self, state: _State, change: Edit, mark: Mark) -> Snapshot:
+        """One Delta commit, with one of the modules staged before it if they change. Raises CommitFailedError if somebody was faster."""
+        modules_version, problems = state.snapshot.modules_version, list(state.snapshot.problems)
+        if change.modules or self._is_dead(state):
+            modules, modules_version = self._stage(state, change, mark)
+            problems = [problem for problem in problems if problem.table == "sources"] + list(columns.rows(MODULES, modules)[1])
+        properties = _properties(replace(mark, modules_version=modules_version))
+        delta, data = state.sources.delta, columns.edited(SOURCES, state.sources.data, change.sources)
+        if change.sources:
+            write_deltalake(delta, data, mode="overwrite", commit_properties=properties)
+            problems = [problem for problem in problems if problem.table == "modules"] + list(columns.rows(SOURCES, data)[1])
+        else:
+            delta.create_write_transaction([], "append", delta.schema(), partition_by=[], commit_properties=properties)
+        version = state.snapshot.version + 1
+        return replace(edits.after(change, state.snapshot), version=version, modules_version=modules_version, problems=tuple(problems))
+
+    def _stage(self, state: _State, change: Edit, mark: Mark) -> tuple[pa.Table, int]:
+        """Write the modules as they will be once the sources' commit is there."""
+        tip = state.tip or self._create(self._modules_location, MODULES)
+        before = state.modules or _Part(tip, _data(tip))
+        data = columns.edited(MODULES, before.data, change.modules)
+        properties = _properties(replace(mark, sources_version=state.snapshot.version))
+        write_deltalake(tip, data, mode="overwrite", commit_properties=properties)
+        return data, tip.version()
+
+    def _now(self) -> _State:
+        with self._told():
+            # The sources first: modules that are staged for a later version of them then do not count.
+            sources = self._part(self._open(self.location), SOURCES)
+            tip = self._open_modules()
+            version = self._counting(tip.version(), sources.version) if tip else -1
+            return self._state(sources, tip, version)
+
+    def _then(self, version: int) -> _State:
+        with self._told():
+            newest = self._open(self.location).version()
+            if not 0 <= version <= newest:
+                raise NotFound(f"{self.name} has no version {version}: the newest is {newest}")
+            tip = self._open_modules()
+            try:
+                sources = self._part(self._open(self.location, version), SOURCES)
+                return self._state(sources, tip, self._modules_then(version, tip))
+            except (DeltaError, OSError) as error:
+                raise NotFound(
+                    f"version {version} of {self.name} is no longer there: its files were cleaned up ({_line(error)})"
+                ) from error
+
+    def _state(self, sources: _Part, tip: DeltaTable | None, modules_version: int) -> _State:
+        """Both tables, with the modules at that version; -1 is none."""
+        rows, problems = columns.rows(SOURCES, sources.data)
+        if tip is None or modules_version < 0:
+            return _State(sources, None, tip, Snapshot(sources.version, -1, rows, {}, problems))
+        is_tip = tip.version() == modules_version
+        modules = self._part(tip if is_tip else self._open(self._modules_location, modules_version), MODULES)
+        settings, more = columns.rows(MODULES, modules.data)
+        return _State(sources, modules, tip, Snapshot(sources.version, modules_version, rows, settings, (*problems, *more)))
+
+    def _modules_then(self, version: int, tip: DeltaTable | None) -> int:
+        """The version of the modules that belongs to that version of the sources: the one it names, or the newest of its time."""
+        info = self._log.info(version)
+        if (mark := mark_of(info)) and mark.modules_version is not None:
+            return mark.modules_version
+        commits = self._modules_log.newest_first(tip.version()) if tip else iter(())
+        at = committed_at(info)
+        newest = next((each for each, other in commits if committed_at(other) <= at), -1)
+        return self._counting(newest, version)
+
+    def _counting(self, version: int, sources_version: int) -> int:
+        """The newest version of the modules, from this one back, that was not only staged."""
+        while version > 0 and not self._counts(version, sources_version):
+            version -= 1
+        return version
+
+    def _counts(self, version: int, sources_version: int) -> bool:
+        staged = mark_of(self._modules_log.info(version))
+        if staged is None or staged.sources_version is None:
+            return True
+        waits_for = staged.sources_version + 1
+        if waits_for > sources_version:
+            return False
+        info = self._log.info(waits_for)
+        made = mark_of(info)
+        return info is None or (made is not None and made.edit == staged.edit)
+
+    def _is_dead(self, state: _State) -> bool:
+        """Whether the newest modules are what is left of an edit that was never finished: Spark, which sees them, should not for long."""
+        if state.tip is None or state.tip.version() == state.snapshot.modules_version:
+            return False
+        staged = mark_of(self._modules_log.info(state.tip.version()))
+        return staged is not None and staged.sources_version is not None and staged.sources_version < state.snapshot.version
+
+    def _create(self, location: str, kind: Columns) -> DeltaTable:
+        made = [Field(name, PrimitiveType(kind.type(name)), nullable=name not in kind.key) for name in kind.names]
+        said = {"userMetadata": Mark(clock.new_id(), "", operation="CREATE TABLE").text}
+        properties = CommitProperties(max_commit_retries=0, custom_metadata=said)
+        try:
+            return DeltaTable.create(location, Schema(made), "ignore", storage_options=self._options, commit_properties=properties)
+        except CommitFailedError:
+            return self._open(location)  # somebody made it at the same moment
+
+    def _open(self, location: str, version: int | None = None) -> DeltaTable:
+        return DeltaTable(location, version, self._options)
+
+    def _open_modules(self) -> DeltaTable | None:
+        """The modules table, which a control table that was made by hand need not have."""
+        try:
+            return self._open(self._modules_location)
+        except TableNotFoundError:
+            return None
+
+    def _part(self, delta: DeltaTable, kind: Columns) -> _Part:
+        data = _data(delta)
+        columns.check(kind, data.schema, self.name if kind is SOURCES else f"{self.name}_modules")
+        return _Part(delta, data)
+
+    def _refuse_other_failures(self, state: _State, error: CommitFailedError) -> None:
+        """A commit that failed although nobody else committed would fail for ever."""
+        with self._told():
+            tip = self._open_modules()
+            moved = self._open(self.location).version() > state.snapshot.version
+            if not moved and (tip.version() if tip else -1) == (state.tip.version() if state.tip else -1):
+                raise Invalid(
+                    f"delta-rs cannot write {self.name}: {_line(error)}; change it through Spark, by its name in the catalog"
+                ) from error
+
+    @contextmanager
+    def _told(self) -> Iterator[None]:
+        """What delta-rs raises, in our words."""
+        try:
+            yield
+        except CommitFailedError:
+            raise
+        except TableNotFoundError as error:
+            raise NotFound(f"there is no control table at {scrub(self.location)}: create it first") from error
+        except DeltaProtocolError as error:
+            raise Invalid(
+                f"delta-rs cannot handle {self.name}: {_line(error)}; open it through Spark, by its name in the catalog"
+            ) from error
+        except (DeltaError, OSError) as error:
+            raise Unavailable(f"cannot read or write the control table at {scrub(self.location)}: {_line(error)}") from error
+
+
+def _data(delta: DeltaTable) -> pa.Table:
+    """Everything in the table, in the types of its schema: the scan gives texts as views, which cannot be written again."""
+    import pyarrow as pa
+
+    return pa.table(delta.scan()).cast(pa.schema(delta.schema().to_arrow()))
+
+
+def _properties(mark: Mark) -> CommitProperties:
+    """No retries of delta-rs's own: it would write our rows over those of whoever was faster."""
+    said: dict[str, Any] = {"userName": mark.by, "userMetadata": mark.text}
+    return CommitProperties(max_commit_retries=0, custom_metadata=said)
+
+
+def _line(error: Exception) -> str:
+    return scrub((str(error).strip().splitlines() or [type(error).__name__])[0])

@@ -1,0 +1,167 @@
+"""The control table carried out: what changed, what would happen to which job, and exactly that done."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
+from typing import Any
+
+from lakeledger.control import changes, rows
+from lakeledger.control.fields import Side
+from lakeledger.control.model import Snapshot
+from lakeledger.control.plan import Action, Plan, Tracked, Wish, plan_actions
+from lakeledger.control.settings import job_spec, paused
+from lakeledger.control.table import ControlTable
+from lakeledger.db import Store
+from lakeledger.errors import Conflict, Invalid, LakeledgerError
+from lakeledger.jobs import OWNER_TAG, Job, JobBackend, JobSpec, tracking
+from lakeledger.jobs.settings import path_text
+from lakeledger.runs import ActiveRun, NewRun, Worker
+
+
+@dataclass(frozen=True)
+class Applied:
+    """What became of one module's action."""
+
+    action: Action
+    job_id: str | None = None
+    error: str | None = None
+
+    @property
+    def module_name(self) -> str:
+        return self.action.module_name
+
+    def to_dict(self) -> dict[str, Any]:
+        """As scripts read it."""
+        return {"module_name": self.module_name, "action": self.action.kind, "job_id": self.job_id, "error": self.error}
+
+
+class Deployment:
+    """One control table and the jobs that follow from it on one backend."""
+
+    def __init__(
+        self, store: Store, worker: Worker, table: ControlTable, backend: JobBackend, base: str = "", lease_seconds: float = 60.0
+    ) -> None:
+        self.table = table
+        self.backend = backend
+        self._store = store
+        self._worker = worker
+        self._base = base
+        self._lease_seconds = lease_seconds
+
+    def changes_since(self, version: int | None) -> changes.Changes:
+        """What changed in the control table since that version of it; everything, if None."""
+        before = None if version is None else self.table.read(version)
+        return changes.between(before, self.table.read())
+
+    def plan(self, *, prefer: Side | None = None, prune: bool = False, modules: Sequence[str] | None = None) -> Plan:
+        """What would happen to which job. Nothing is changed."""
+        snapshot = self.table.read()
+        wishes = self._wishes(snapshot)
+        with self._store.read() as tx:
+            tracked = {job.module_name: job for job in tracking.list_all(tx, self.table.location, self.backend.name)}
+        jobs, tagged = self._jobs(tracked, wishes)
+        marks = {name: Tracked(job.job_id, job.settings, job.state) for name, job in tracked.items()}
+        actions = plan_actions(wishes, marks, jobs, tagged, prefer=prefer, prune=prune)
+        if modules is not None:
+            actions = [action for action in actions if action.module_name in modules]
+        return Plan(self.table.location, self.backend.name, snapshot.version, snapshot.modules_version, tuple(actions))
+
+    def apply(
+        self,
+        plan: Plan,
+        *,
+        prefer: Side | None = None,
+        prune: bool = False,
+        modules: Sequence[str] | None = None,
+        progress: Callable[[Applied], None] = lambda _: None,
+    ) -> list[Applied]:
+        """Do exactly that plan. Raises Conflict if it is stale, somebody else is applying, or a conflict in it is not settled.
+
+        One module that fails does not stop the others; what was done for each is noted at once.
+        """
+        new = NewRun(f"apply:{self.table.name}", run_kind="maintenance", parameters={"digest": plan.digest}, exclusive=True)
+        with ActiveRun(self._store, new, self._worker, self._lease_seconds) as run:
+            now = self.plan(prefer=prefer, prune=prune, modules=modules)
+            _check_current(plan, now)
+            done = []
+            for action in now.actions:
+                done.append(self._apply(action, now))
+                if action.does_something or action.kind == "blocked":
+                    progress(done[-1])
+            if failures := [each for each in done if each.error and each.action.kind != "blocked"]:
+                run.fail("; ".join(f"{each.module_name}: {each.error}" for each in failures))
+        return done
+
+    def _wishes(self, snapshot: Snapshot) -> list[Wish]:
+        found = rows.modules_of(snapshot)
+        wishes = [Wish(name, problems=tuple(str(problem) for problem in problems)) for name, problems in found.bad.items()]
+        for name, module in found.good.items():
+            try:
+                spec = job_spec(module, self.table.location, self._base)
+            except Invalid as error:
+                wishes.append(Wish(name, problems=(str(error),)))
+            else:
+                wishes.append(Wish(name, spec, module.is_active))
+        return wishes
+
+    def _jobs(self, tracked: dict[str, Any], wishes: list[Wish]) -> tuple[dict[str, Job], dict[str, Job]]:
+        """The tracked jobs that are there, by id, and those of ours that are not tracked, by module."""
+        ours = {job.job_id: job for job in self.backend.list()}
+        jobs = {job_id: ours[job_id] for job_id in (job.job_id for job in tracked.values()) if job_id in ours}
+        for job_id in (job.job_id for job in tracked.values() if job.job_id not in ours and job.state != "removed"):
+            if found := self.backend.find(job_id):
+                jobs[job_id] = found
+        unknown = {wish.module_name for wish in wishes} - tracked.keys()
+        here = (job for job in ours.values() if job.tags.get(OWNER_TAG) == self.table.location)
+        return jobs, {job.module_name: job for job in here if job.module_name in unknown}
+
+    def _apply(self, action: Action, plan: Plan) -> Applied:
+        if not action.does_something:
+            return Applied(action, action.job_id, action.reason if action.kind == "blocked" else None)
+        try:
+            job_id = self._carry_out(action)
+            self._note(action, job_id, plan.version)
+        except LakeledgerError as error:
+            return Applied(action, action.job_id, str(error))
+        return Applied(action, job_id)
+
+    def _carry_out(self, action: Action) -> str:
+        spec = action.spec or JobSpec(action.module_name, {})
+        match action.kind:
+            case "create" | "recreate":
+                return self.backend.create(spec).job_id
+            case "remove":
+                self.backend.delete(str(action.job_id))
+                return str(action.job_id)
+            case _:
+                wanted = JobSpec(spec.module_name, action.settings or {}, spec.module, spec.base)
+                gone = [path_text(change.path) for change in action.changes if change.side == "ours" and change.ours is None]
+                return self.backend.update(str(action.job_id), wanted, gone).job_id
+
+    def _note(self, action: Action, job_id: str, version: int) -> None:
+        """What we made of the job: our part of its settings, so that the next plan can tell ours from theirs."""
+        state = {"pause": "paused", "remove": "removed"}.get(action.kind, "active")
+        with self._store.write() as tx:
+            before = tracking.find(tx, self.table.location, action.module_name, self.backend.name)
+            settings = action.spec.settings if action.spec and state == "active" else paused(before.settings if before else {})
+            tracking.put(
+                tx,
+                self.table.location,
+                action.module_name,
+                self.backend.name,
+                job_id=job_id,
+                settings=settings,
+                module=action.spec.module if action.spec else (before.module if before else {}),
+                control_version=version,
+                state=state,
+            )
+
+
+def _check_current(plan: Plan, now: Plan) -> None:
+    if plan.digest != now.digest:
+        told = f"the control table is at version {now.version}, it was planned at {plan.version}"
+        raise Conflict(f"the plan is no longer current ({told}, or a job was changed): look at a new one", retryable=True)
+    if now.conflicts:
+        names = ", ".join(f"{action.module_name} ({', '.join(change.name for change in action.conflicts)})" for action in now.conflicts)
+        raise Conflict(f"changed here and by hand in {now.backend}: {names}; say whose side holds, ours or theirs")

@@ -1,0 +1,99 @@
+"""`MetadataManager` and `JobOrchestrator`: the control table by the names that its users know."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from datetime import datetime
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+from lakeledger.control import changes
+from lakeledger.control.deployment import Applied, Deployment
+from lakeledger.control.fields import Side
+from lakeledger.control.imports import Import, Importer
+from lakeledger.control.opening import Opened, OpenLedger, open_control
+from lakeledger.control.plan import Plan
+from lakeledger.errors import Conflict, Invalid
+from lakeledger.jobs import JobBackend
+
+if TYPE_CHECKING:
+    from pyspark.sql import SparkSession
+
+
+class _Facade:
+    """What both classes are opened with: the control table, and optionally a ledger, a backend and a Spark session."""
+
+    def __init__(
+        self,
+        control_table: str | None = None,
+        *,
+        ledger: OpenLedger | str | None = None,
+        backend: JobBackend | str | None = None,
+        spark: SparkSession | None = None,
+    ) -> None:
+        self._opened: Opened = open_control(control_table, ledger, backend, spark)
+
+    @property
+    def deployment(self) -> Deployment:
+        """The control table and its jobs."""
+        return self._opened.deployment
+
+    def close(self) -> None:
+        """Close what was opened."""
+        self._opened.close()
+
+    def load_yaml(self, path: str | Path, variables: Mapping[str, Any] | None = None, *, prune: bool = False, choose: Any = None) -> Import:
+        """Bring what YAML files say into the control table. What was edited there by hand since is a conflict, not overwritten."""
+        return Importer(self._opened.store, self._opened.worker.name, self.deployment.table).load(
+            path, variables, prune=prune, choose=choose
+        )
+
+
+class MetadataManager(_Facade):
+    """The control table: what should run."""
+
+    def detect_changes(self, last_check_timestamp: datetime | None = None, *, since_version: int | None = None) -> dict[str, Any]:
+        """What changed since a time or a version of the control table; everything, without either. Raises Invalid or NotFound."""
+        version = since_version
+        if last_check_timestamp is not None and since_version is None:
+            version = self._version_at(last_check_timestamp)
+        found = self.deployment.changes_since(version)
+        return {**found.to_dict(), "version": self.deployment.table.read().version}
+
+    def changes_since(self, version: int | None) -> changes.Changes:
+        """The same with the rows themselves."""
+        return self.deployment.changes_since(version)
+
+    def _version_at(self, at: datetime) -> int | None:
+        """The version that was current then, or None if the table was not there yet."""
+        if at.tzinfo is None:
+            raise Invalid(f"{at.isoformat()} has no time zone: give one, for example UTC")
+        mine = [commit for commit in self.deployment.table.history(limit=100_000) if commit.table in ("", self.deployment.table.name)]
+        return max((commit.version for commit in mine if commit.at <= at), default=None)
+
+
+class JobOrchestrator(_Facade):
+    """The jobs that follow from the control table: created, and updated in place."""
+
+    def plan(self, *, prefer: Side | None = None, prune: bool = False) -> Plan:
+        """What would happen to which job."""
+        return self.deployment.plan(prefer=prefer, prune=prune)
+
+    def run_all_modules(
+        self,
+        yaml_path: str | Path | None = None,
+        sync_yaml: bool = False,
+        *,
+        variables: Mapping[str, Any] | None = None,
+        prefer: Side | None = None,
+        prune: bool = False,
+    ) -> Sequence[Applied]:
+        """Bring every module's job to what the control table says, after importing the YAML if that is wanted.
+
+        One bad module does not stop the others: its last good job stays, and its result says why. Raises Conflict.
+        """
+        if yaml_path is not None and sync_yaml:
+            found = self.load_yaml(yaml_path, variables)
+            if found.problems or found.conflicts:
+                raise Conflict("\n".join([*found.problems, *(str(conflict) for conflict in found.conflicts)]))
+        return self.deployment.apply(self.plan(prefer=prefer, prune=prune), prefer=prefer, prune=prune)

@@ -1,0 +1,262 @@
+"""Modules and their sources: what runs together, in which order, and when."""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Mapping
+from typing import Annotated, Any, Literal
+
+from pydantic import BeforeValidator, Field, WithJsonSchema, model_validator
+from pydantic_core import PydanticCustomError
+
+from lakeledger import codec
+from lakeledger.control.tasks import FilesConfig, IngestConfig, SqlConfig, TargetConfig, TaskConfig
+from lakeledger.control.values import Line, Name, Part, Plain, Seconds, Text
+
+RunIf = Literal["ALL_SUCCESS", "ALL_DONE", "NONE_FAILED", "AT_LEAST_ONE_SUCCESS", "ALL_FAILED", "AT_LEAST_ONE_FAILED"]
+PauseStatus = Literal["UNPAUSED", "PAUSED"]
+
+
+_NAME_SCHEMA = {"type": ["string", "number"]}
+_TASK_KEY_SCHEMA = {"type": "object", "properties": {"task_key": _NAME_SCHEMA}, "required": ["task_key"], "additionalProperties": False}
+_NAMES_SCHEMA = {"anyOf": [_NAME_SCHEMA, {"type": "array", "items": {"anyOf": [_NAME_SCHEMA, _TASK_KEY_SCHEMA]}}]}
+
+
+def _as_names(value: Any) -> Any:
+    """One name, a list of names, or the list of `{task_key: name}` that job definitions have."""
+    if isinstance(value, str):
+        return (value,)
+    if isinstance(value, list | tuple):
+        return tuple(item["task_key"] if isinstance(item, Mapping) and item.keys() == {"task_key"} else item for item in value)
+    return value
+
+
+class _Source(Part):
+    source_id: Name = Field(description="Its name within the module.")
+    source_type: str
+    execution_order: int = Field(1, ge=0, le=2**31 - 1, description="Sources of one number run in parallel, after those of lower numbers.")
+    is_active: bool = Field(True, description="Whether it runs.")
+    depends_on: Annotated[tuple[Name, ...], BeforeValidator(_as_names), WithJsonSchema(_NAMES_SCHEMA)] = Field(
+        (), description="Sources of the module to wait for."
+    )
+    run_if: RunIf = Field("ALL_SUCCESS", description="How those that it waits for must have ended.")
+    timeout_seconds: Seconds | None = Field(None, description="How long it may take.")
+    max_retries: int = Field(0, ge=0, le=1000, description="How often it is tried again.")
+    retry_seconds: float | None = Field(None, ge=0, allow_inf_nan=False, description="The pause before a retry.")
+    target_config: TargetConfig | None = None
+
+    @property
+    def target(self) -> str:
+        """The table that it writes, or nothing."""
+        return str(self.target_config.name) if self.target_config else ""
+
+
+class FilesSource(_Source):
+    """Loads files into a table."""
+
+    source_type: Literal["files"]
+    source_config: FilesConfig
+    target_config: TargetConfig
+    transformation_config: IngestConfig = IngestConfig()
+
+    @property
+    def write_mode(self) -> str:
+        return self.target_config.write_mode or ("overwrite" if self.transformation_config.load_type == "full" else "append")
+
+    @model_validator(mode="after")
+    def _is_safe(self) -> FilesSource:
+        combination = (self.transformation_config.load_type, self.write_mode)
+        if combination == ("incremental", "overwrite"):
+            raise PydanticCustomError(
+                "unsafe", "incremental with overwrite would keep only the newest files: use append, or load_type full"
+            )
+        if combination == ("full", "append"):
+            raise PydanticCustomError(
+                "unsafe", "full with append would add every row again at each run: use overwrite, or load_type incremental"
+            )
+        return self
+
+
+class SqlSource(_Source):
+    """Computes a table from other tables."""
+
+    source_type: Literal["sql"]
+    source_config: dict[str, Plain] = Field(default_factory=dict)
+    target_config: TargetConfig
+    transformation_config: SqlConfig
+
+    @property
+    def write_mode(self) -> str:
+        return self.target_config.write_mode or "overwrite"
+
+
+class TaskSource(_Source):
+    """Does something else: a function, a notebook, a wheel, a JAR, a pipeline, dbt."""
+
+    source_type: Literal["task"]
+    source_config: dict[str, Plain] = Field(default_factory=dict)
+    transformation_config: TaskConfig
+
+    @property
+    def write_mode(self) -> str | None:
+        """How it says that it writes its target; what it does is its own affair."""
+        return self.target_config.write_mode if self.target_config else None
+
+
+AnySource = Annotated[FilesSource | SqlSource | TaskSource, Field(discriminator="source_type")]
+
+
+class Schedule(Part):
+    """When a module runs by itself: a Quartz expression (with seconds) or a Unix one."""
+
+    quartz_cron_expression: Name | None = None
+    cron: Name | None = None
+    timezone_id: Name = "UTC"
+    pause_status: PauseStatus = "UNPAUSED"
+
+    @model_validator(mode="after")
+    def _says_when(self) -> Schedule:
+        if (self.quartz_cron_expression is None) == (self.cron is None):
+            raise PydanticCustomError("schedule", "a schedule needs quartz_cron_expression or cron, and not both")
+        return self
+
+
+class FileArrival(Part):
+    """New files at a place."""
+
+    url: Line
+    min_time_between_triggers_seconds: Seconds | None = None
+    wait_after_last_change_seconds: Seconds | None = None
+
+
+class TableUpdate(Part):
+    """New versions of tables."""
+
+    table_names: tuple[Line, ...] = Field(min_length=1)
+    condition: Literal["ANY_UPDATED", "ALL_UPDATED"] | None = None
+    min_time_between_triggers_seconds: Seconds | None = None
+    wait_after_last_change_seconds: Seconds | None = None
+
+
+class Trigger(Part):
+    """What makes a module run: files that arrive, or tables that change."""
+
+    file_arrival: FileArrival | None = None
+    table_update: TableUpdate | None = None
+    pause_status: PauseStatus = "UNPAUSED"
+
+    @model_validator(mode="after")
+    def _says_what(self) -> Trigger:
+        if (self.file_arrival is None) == (self.table_update is None):
+            raise PydanticCustomError("schedule", "a trigger needs file_arrival or table_update, and not both")
+        return self
+
+
+class Notifications(Part):
+    """Who is told."""
+
+    on_start: tuple[Name, ...] = ()
+    on_success: tuple[Name, ...] = ()
+    on_failure: tuple[Name, ...] = ()
+
+
+class ModuleSettings(Part):
+    """What a module says besides its sources."""
+
+    module_name: Name = Field(description="What its job is called.")
+    description: Text | None = Field(None, description="What it is for.")
+    schedule: Schedule | None = None
+    trigger: Trigger | None = None
+    parameters: dict[str, Text] = Field(default_factory=dict, description="Values that a run may be given, with their defaults.")
+    tags: dict[str, Text] = Field(default_factory=dict, description="Labels of its job.")
+    notifications: Notifications | None = None
+    timeout_seconds: Seconds | None = Field(None, description="How long a run may take.")
+    max_concurrent_runs: int | None = Field(None, ge=1, le=1000, description="How many runs may go on at once.")
+
+
+class Module(ModuleSettings):
+    """Sources that run together. Those with the same execution_order run in parallel; each number waits for the ones before."""
+
+    sources: list[AnySource] = Field(min_length=1)
+
+    @property
+    def config_hash(self) -> str:
+        return codec.digest(self.model_dump(mode="json"))
+
+    @property
+    def is_active(self) -> bool:
+        """Whether anything of it runs."""
+        return any(source.is_active for source in self.sources)
+
+    def levels(self) -> list[list[AnySource]]:
+        """The active sources, grouped by execution_order."""
+        orders = sorted({source.execution_order for source in self.sources if source.is_active})
+        return [[source for source in self.sources if source.is_active and source.execution_order == order] for order in orders]
+
+    @model_validator(mode="before")
+    @classmethod
+    def _later_than_what_it_depends_on(cls, data: Any) -> Any:
+        return {**data, "sources": in_order(data["sources"])} if isinstance(data, dict) and isinstance(data.get("sources"), list) else data
+
+    @model_validator(mode="after")
+    def _names_are_unique(self) -> Module:
+        refuse_doubled([source.source_id for source in self.sources], "source_id", "in the module")
+        return self
+
+    @model_validator(mode="after")
+    def _nothing_is_overwritten_unseen(self) -> Module:
+        targets = Counter(source.target_config.name.key for source in self.sources if source.is_active and source.target_config)
+        for source in self.sources:
+            if (
+                source.is_active
+                and source.write_mode == "overwrite"
+                and source.target_config
+                and targets[source.target_config.name.key] > 1
+            ):
+                told = {"source": source.source_id, "table": source.target}
+                raise PydanticCustomError(
+                    "unsafe", "{source} would overwrite what another source writes to {table}: give it its own table", told
+                )
+        return self
+
+
+def in_order(sources: list[Any]) -> list[Any]:
+    """Sources that depend on others and have no execution_order get that of the latest of those: then they wait for nothing else."""
+    if all(isinstance(source, dict) and "execution_order" in source for source in sources):
+        return sources
+    named = {source["source_id"]: source for source in sources if isinstance(source, dict) and isinstance(source.get("source_id"), str)}
+    orders = {name: source.get("execution_order", 1) for name, source in named.items() if _is_placed(source)}
+    followers: dict[str, list[str]] = {}
+    for name, source in named.items():
+        for other in [] if _is_placed(source) else _names(source):
+            followers.setdefault(other, []).append(name)
+    late: dict[str, int] = {}
+    for first in sorted((name for name in orders if isinstance(orders[name], int)), key=lambda name: -orders[name]):
+        reached = [first]
+        while reached:
+            new = [name for name in followers.get(reached.pop(), ()) if name not in late]
+            late.update(dict.fromkeys(new, orders[first]))
+            reached += new
+    return [{**source, "execution_order": late[source["source_id"]]} if _takes(source, late) else source for source in sources]
+
+
+def refuse_doubled(names: list[str], key: str, where: str) -> None:
+    """Raise what pydantic collects if a name is used twice."""
+    if doubled := [name for name, count in Counter(names).items() if count > 1]:
+        told = {"key": key, "name": ", ".join(doubled), "where": where}
+        raise PydanticCustomError("doubled", "{key} {name} is used more than once {where}", told)
+
+
+def _names(source: Mapping[str, Any]) -> list[str]:
+    named = _as_names(source.get("depends_on", ()))
+    return [name for name in named if isinstance(name, str)] if isinstance(named, tuple) else []
+
+
+def _is_placed(source: Mapping[str, Any]) -> bool:
+    return "execution_order" in source or not _names(source)
+
+
+def _takes(source: Any, late: Mapping[str, int]) -> bool:
+    return (
+        isinstance(source, dict) and "execution_order" not in source and isinstance(name := source.get("source_id"), str) and name in late
+    )

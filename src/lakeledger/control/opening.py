@@ -1,0 +1,96 @@
+"""From a name to a control table with its jobs: what the seed's classes and the command line open."""
+
+from __future__ import annotations
+
+import os
+from dataclasses import dataclass
+from pathlib import Path
+from typing import TYPE_CHECKING, Any, Protocol
+
+from lakeledger import config, db
+from lakeledger.config import Settings
+from lakeledger.control import table as tables
+from lakeledger.control.deployment import Deployment
+from lakeledger.db import Store, migrate
+from lakeledger.jobs import JobBackend
+from lakeledger.runs import Worker, this_worker
+
+if TYPE_CHECKING:
+    from pyspark.sql import SparkSession
+
+
+class OpenLedger(Protocol):
+    """An open ledger, as far as it matters here."""
+
+    @property
+    def store(self) -> Store: ...
+    @property
+    def worker(self) -> Worker: ...
+    @property
+    def settings(self) -> Settings: ...
+
+
+@dataclass(frozen=True)
+class Opened:
+    """A control table with its jobs, and the store behind it; `close` closes what was opened for it."""
+
+    deployment: Deployment
+    store: Store
+    worker: Worker
+    owns_store: bool
+
+    def close(self) -> None:
+        """Close the store, if it was opened here."""
+        if self.owns_store:
+            self.store.database.close()
+
+
+def open_control(
+    control_table: str | None = None,
+    ledger: OpenLedger | str | None = None,
+    backend: JobBackend | str | None = None,
+    spark: SparkSession | None = None,
+) -> Opened:
+    """The control table with that name, or the one in the settings. The ledger may be open, a URL, or the one in the settings."""
+    if ledger is None or isinstance(ledger, str):
+        settings, worker = config.load(url=ledger), this_worker()
+        store = _open_store(settings)
+    else:
+        settings, worker, store = ledger.settings, ledger.worker, ledger.store
+    location = locate(control_table or settings.control.table, settings.base)
+    table = tables.open(location, spark)
+    chosen = (
+        backend
+        if backend is not None and not isinstance(backend, str)
+        else open_backend(backend or settings.control.backend, store, worker)
+    )
+    deployment = Deployment(store, worker, table, chosen, str(settings.base), settings.lease_seconds)
+    return Opened(deployment, store, worker, owns_store=ledger is None or isinstance(ledger, str))
+
+
+def open_backend(name: str, store: Store, worker: Worker) -> JobBackend:
+    """The backend of that name. Raises NotInstalled or Invalid."""
+    if name == "databricks":
+        from lakeledger.jobs.databricks import DatabricksBackend
+
+        return DatabricksBackend()
+    from lakeledger.jobs.local import LocalBackend
+
+    return LocalBackend(store, worker.name)
+
+
+def locate(location: str, base: Path) -> str:
+    """A relative path is meant from the settings' folder; URLs and names of a catalog are what they are."""
+    if "://" in location or tables.is_catalog_name(location):
+        return location
+    return os.path.normpath(base / Path(location).expanduser())
+
+
+def _open_store(settings: Settings) -> Store:
+    database: Any = db.open(settings.database_url)
+    try:
+        migrate.migrate(database)
+    except BaseException:
+        database.close()
+        raise
+    return Store(database, settings.tenant)

@@ -1,0 +1,152 @@
+-- Jobs of every backend, as we last applied them.
+
+-- name: put_job
+insert into jobs (
+    id, tenant_id, control_table, module_name, backend, job_id, job_name, settings, module, settings_hash, control_version, state,
+    created_timestamp, updated_timestamp
+) values (
+    :id, :tenant_id, :control_table, :module_name, :backend, :job_id, :job_name, :settings, :module, :settings_hash, :control_version, :state,
+    :now, :now
+)
+on conflict (tenant_id, control_table, module_name, backend) do update
+   set job_id = excluded.job_id, job_name = excluded.job_name, settings = excluded.settings, module = excluded.module,
+       settings_hash = excluded.settings_hash, control_version = excluded.control_version, state = excluded.state,
+       updated_timestamp = excluded.updated_timestamp
+returning *
+
+-- name: find_job
+select * from jobs
+ where tenant_id = :tenant_id and control_table = :control_table and module_name = :module_name and backend = :backend
+
+-- name: list_jobs
+select * from jobs
+ where tenant_id = :tenant_id
+   and (cast(:control_table as text) is null or control_table = :control_table)
+   and (cast(:backend as text) is null or backend = :backend)
+ order by control_table, module_name, backend
+
+-- name: remove_job
+delete from jobs
+ where tenant_id = :tenant_id and control_table = :control_table and module_name = :module_name and backend = :backend
+
+-- Jobs that the ledger keeps.
+
+-- name: add_local
+insert into local_jobs (
+    job_id, tenant_id, name, settings, module, base, paused, next_run_at, watches, seen, created_at, updated_at, version
+) values (
+    :job_id, :tenant_id, :name, :settings, :module, :base, :paused, :next_run_at, :watches, :seen, :now, :now, 1
+)
+returning *
+
+-- name: update_local
+update local_jobs
+   set name = :name, settings = :settings, module = :module, base = :base, paused = :paused, next_run_at = :next_run_at,
+       watches = :watches, updated_at = :now, version = version + 1
+ where tenant_id = :tenant_id and job_id = :job_id
+returning *
+
+-- name: find_local
+select * from local_jobs where tenant_id = :tenant_id and job_id = :job_id
+
+-- name: list_local
+select * from local_jobs where tenant_id = :tenant_id order by name, job_id
+
+-- name: remove_local
+delete from local_jobs where tenant_id = :tenant_id and job_id = :job_id
+
+-- name: due_jobs
+select * from local_jobs where tenant_id = :tenant_id and next_run_at <= :at order by next_run_at, job_id
+
+-- name: watching_jobs
+select * from local_jobs where tenant_id = :tenant_id and watches order by job_id
+
+-- name: set_next_run
+update local_jobs set next_run_at = :next_run_at where tenant_id = :tenant_id and job_id = :job_id
+
+-- name: set_seen
+update local_jobs set seen = :seen where tenant_id = :tenant_id and job_id = :job_id
+
+-- name: next_due_job
+select next_run_at as at from local_jobs where tenant_id = :tenant_id and next_run_at > :at order by next_run_at limit 1
+
+-- name: next_due_run
+select start_after as at from local_job_runs
+ where tenant_id = :tenant_id and status = 'queued' and start_after > :at
+ order by start_after limit 1
+
+-- Their runs.
+
+-- name: add_run
+insert into local_job_runs (
+    id, tenant_id, job_id, cause, due_at, asked_by, parameters, status, reason, attempt, start_after, created_at, ended_at
+) values (
+    :id, :tenant_id, :job_id, :cause, :due_at, :asked_by, :parameters, :status, :reason, 1, :due_at, :now, :ended_at
+)
+on conflict do nothing
+returning *
+
+-- name: get_run
+select * from local_job_runs where tenant_id = :tenant_id and id = :id
+
+-- name: list_runs
+select * from local_job_runs
+ where tenant_id = :tenant_id and (cast(:job_id as text) is null or job_id = :job_id)
+ order by due_at desc, id desc
+ limit :page_size
+
+-- name: unfinished_runs
+select * from local_job_runs
+ where tenant_id = :tenant_id and job_id = :job_id and status in ('queued', 'running')
+ order by start_after, id
+
+-- name: running_runs
+select * from local_job_runs where tenant_id = :tenant_id and status = 'running' order by started_at, id
+
+-- name: queued_runs
+select * from local_job_runs where tenant_id = :tenant_id and status = 'queued' and start_after <= :at order by start_after, id
+
+-- name: count_open
+select job_id, status, count(*) as count from local_job_runs
+ where tenant_id = :tenant_id and status in ('queued', 'running')
+ group by job_id, status
+
+-- name: claim
+update local_job_runs
+   set status = 'running', claimed_by = :worker, claimed_on = :instance, claimed_until = :until, started_at = :at
+ where tenant_id = :tenant_id and id = :id and status = 'queued'
+returning *
+
+-- name: renew
+update local_job_runs set claimed_until = :until
+ where tenant_id = :tenant_id and id = :id and status = 'running' and claimed_by = :worker and attempt = :attempt
+
+-- name: finish
+-- Only the attempt that is running ends: whoever lost it, or was too late, changes nothing.
+update local_job_runs
+   set status = :status, reason = coalesce(cast(:reason as text), reason), run_id = coalesce(cast(:run_id as text), run_id), ended_at = :at, claimed_until = null
+ where tenant_id = :tenant_id and id = :id and status = 'running' and attempt = :attempt
+returning *
+
+-- name: queue_again
+update local_job_runs
+   set status = 'queued', attempt = :next_attempt, start_after = :start_after, reason = :reason, run_id = coalesce(cast(:run_id as text), run_id),
+       claimed_by = null, claimed_on = null, claimed_until = null, started_at = null
+ where tenant_id = :tenant_id and id = :id and status = 'running' and attempt = :attempt
+returning *
+
+-- name: cancel
+update local_job_runs
+   set status = 'cancelled', reason = :reason, run_id = coalesce(cast(:run_id as text), run_id), ended_at = :now, claimed_until = null
+ where tenant_id = :tenant_id and id = :id and status in ('queued', 'running')
+returning *
+
+-- name: forget_ended
+delete from local_job_runs where tenant_id = :tenant_id and ended_at < :before
+
+-- name: ledger_run
+-- The run that an attempt became, also if its worker was lost before it could say so.
+select * from pipeline_runs
+ where tenant_id = :tenant_id and pipeline_id = :pipeline_id and idempotency_key = :key
+ order by start_time desc, pipeline_logging_id desc
+ limit 1

@@ -1,0 +1,131 @@
+"""The queue of local runs: what is due or asked for, who carries it out, and how it went."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from datetime import datetime, timedelta
+from typing import Any
+
+from lakeledger import clock
+from lakeledger.db import Transaction
+from lakeledger.db.queries import load
+from lakeledger.errors import NotFound
+from lakeledger.jobs.model import JobRun, LocalJob
+from lakeledger.runs import Run, Worker
+from lakeledger.runs.model import storable
+
+sql = load("lakeledger.jobs")
+
+
+def add(
+    tx: Transaction,
+    job_id: str,
+    cause: str,
+    due_at: datetime,
+    asked_by: str,
+    parameters: Mapping[str, Any] | None = None,
+    *,
+    reason: str | None = None,
+    skipped: bool = False,
+) -> JobRun | None:
+    """Queue a run, or note that it is skipped. None if that due time of the job is there already."""
+    row = tx.one(
+        sql.add_run,
+        id=clock.new_id(),
+        job_id=job_id,
+        cause=cause,
+        due_at=due_at,
+        asked_by=asked_by,
+        parameters=dict(parameters or {}),
+        status="skipped" if skipped else "queued",
+        reason=storable(reason) if reason else None,
+        ended_at=due_at if skipped else None,
+    )
+    return JobRun(**row) if row else None
+
+
+def get(tx: Transaction, id: str) -> JobRun:
+    """The run with that id. Raises NotFound."""
+    row = tx.one(sql.get_run, id=id)
+    if row is None:
+        raise NotFound(f"no run {id!r} of a local job: `lakeledger jobs show` lists them")
+    return JobRun(**row)
+
+
+def history(tx: Transaction, job_id: str | None = None, limit: int = 50) -> list[JobRun]:
+    """The runs of a job, or of all, newest first."""
+    return [JobRun(**row) for row in tx.all(sql.list_runs, job_id=job_id, page_size=limit)]
+
+
+def unfinished(tx: Transaction, job_id: str) -> list[JobRun]:
+    """The runs of a job that wait or are under way."""
+    return [JobRun(**row) for row in tx.all(sql.unfinished_runs, job_id=job_id)]
+
+
+def running(tx: Transaction) -> list[JobRun]:
+    """Every run that somebody carries out, or did until they were lost."""
+    return [JobRun(**row) for row in tx.all(sql.running_runs)]
+
+
+def queued(tx: Transaction, at: datetime) -> list[JobRun]:
+    """The runs that may start, in the order in which they should."""
+    return [JobRun(**row) for row in tx.all(sql.queued_runs, at=at)]
+
+
+def count_open(tx: Transaction) -> dict[tuple[str, str], int]:
+    """How many runs of which job are `queued` and `running`."""
+    return {(row["job_id"], row["status"]): int(row["count"]) for row in tx.all(sql.count_open)}
+
+
+def claim(tx: Transaction, run: JobRun, worker: Worker, at: datetime, lease_seconds: float) -> JobRun | None:
+    """Take a queued run to carry it out. None if somebody else has it."""
+    until = tx.now + timedelta(seconds=lease_seconds)
+    row = tx.one(sql.claim, id=run.id, worker=worker.name, instance=worker.instance_id, until=until, at=at)
+    return JobRun(**row) if row else None
+
+
+def renew(tx: Transaction, run: JobRun, worker: Worker, lease_seconds: float) -> bool:
+    """Say that the run is still being carried out. False: it is no longer this worker's."""
+    until = tx.now + timedelta(seconds=lease_seconds)
+    return tx.execute(sql.renew, id=run.id, attempt=run.attempt, worker=worker.name, until=until) == 1
+
+
+def finish(tx: Transaction, run: JobRun, status: str, at: datetime, reason: str | None = None, run_id: str | None = None) -> JobRun | None:
+    """End a running attempt. None if it has ended already."""
+    told = storable(reason) if reason else None
+    row = tx.one(sql.finish, id=run.id, attempt=run.attempt, status=status, at=at, reason=told, run_id=run_id)
+    return JobRun(**row) if row else None
+
+
+def again(tx: Transaction, run: JobRun, start_after: datetime, reason: str, run_id: str | None = None, *, attempt: int) -> JobRun | None:
+    """Put a running attempt back into the queue, to be started later as that attempt. None if it has ended already."""
+    found = {"start_after": start_after, "reason": storable(reason), "run_id": run_id}
+    row = tx.one(sql.queue_again, id=run.id, attempt=run.attempt, next_attempt=attempt, **found)
+    return JobRun(**row) if row else None
+
+
+def end(
+    tx: Transaction, job: LocalJob, run: JobRun, status: str, at: datetime, reason: str | None = None, run_id: str | None = None
+) -> JobRun | None:
+    """End a running attempt; one that failed is queued again while the job has retries left. None if it has ended already."""
+    if status == "failed" and run.attempt <= job.max_retries:
+        told = f"attempt {run.attempt} failed: {reason}"
+        return again(tx, run, at + job.retry_pause, told, run_id, attempt=run.attempt + 1)
+    return finish(tx, run, status, at, reason, run_id)
+
+
+def cancel(tx: Transaction, id: str, reason: str, run_id: str | None = None) -> JobRun | None:
+    """End a run that is queued or running. None if it has ended already."""
+    row = tx.one(sql.cancel, id=id, reason=storable(reason), run_id=run_id)
+    return JobRun(**row) if row else None
+
+
+def forget(tx: Transaction, before: datetime) -> int:
+    """Delete what ended before that time; the run log keeps the runs."""
+    return tx.execute(sql.forget_ended, before=before)
+
+
+def ledger_run(tx: Transaction, job: LocalJob, run: JobRun) -> Run | None:
+    """What the run log has of this attempt, or None if it never began."""
+    row = tx.one(sql.ledger_run, pipeline_id=job.pipeline_id, key=run.key)
+    return Run(**row) if row else None

@@ -1,0 +1,345 @@
+"""Starts local jobs when they are due, as many schedulers as there may be, each run once.
+
+What was due while no scheduler ran is made up for by one run, under the first due time that was missed. A run that is due while
+`max_concurrent_runs` of its job are open is skipped, and noted as skipped, unless the job's `queue` is enabled; one that somebody asked
+for waits, and a trigger does not look until there is room. A run whose worker was lost is ended by what it committed; it is tried again
+if its job has `max_retries` left, or if it never began.
+"""
+
+from __future__ import annotations
+
+import threading
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass, field
+from datetime import datetime, timedelta
+from pathlib import Path
+from typing import Any, cast
+
+from lakeledger import clock
+from lakeledger.db import Store, Transaction
+from lakeledger.errors import Conflict, LakeledgerError
+from lakeledger.jobs import queue, schedule, triggers
+from lakeledger.jobs.local import get_job, sql
+from lakeledger.jobs.model import JobRun, LocalJob
+from lakeledger.jobs.triggers import Fired, TableVersion
+from lakeledger.lake import Storage
+from lakeledger.runs import Status, Worker, describe, failed, recovery
+from lakeledger.runs import store as run_log
+from lakeledger.runs.worker import is_gone
+
+LEASE_SECONDS = 60.0
+PARALLEL_RUNS = 8
+POLL_SECONDS = 1.0
+LOOK_SECONDS = 10.0
+# How long a run that found its module busy waits before it tries again.
+BUSY_SECONDS = 5.0
+GRACE_SECONDS = 30.0
+KEPT = timedelta(days=30)
+TIDY_EVERY = timedelta(hours=1)
+
+BY_ITSELF = "scheduler"
+
+_FULL = "as many runs of the job as max_concurrent_runs allows were waiting or under way"
+_ENDINGS = {Status.COMPLETED: "done", Status.FAILED: "failed", Status.CANCELLED: "cancelled", Status.SKIPPED: "skipped"}
+
+
+@dataclass(frozen=True)
+class Due:
+    """A run that is to be carried out now: its job, its parameters, and by which key the run log is to know it."""
+
+    job: LocalJob
+    run: JobRun
+    stop: threading.Event = field(default_factory=threading.Event, compare=False)
+
+    @property
+    def key(self) -> str:
+        """The idempotency key of its run in the run log: by it the run is found again if this worker is lost."""
+        return self.run.key
+
+    @property
+    def parameters(self) -> dict[str, str]:
+        return self.job.parameters(self.run.parameters)
+
+    @property
+    def is_exclusive(self) -> bool:
+        """Whether no other run of the module may be under way."""
+        return self.job.max_concurrent_runs == 1
+
+
+@dataclass(frozen=True)
+class Outcome:
+    """How a run went: its id in the run log, how it ended there, and why."""
+
+    run_id: str | None
+    status: Status
+    reason: str | None = None
+
+
+Execute = Callable[[Due], Outcome]
+Versions = Callable[[Sequence[str]], Mapping[str, TableVersion]]
+
+
+class Scheduler:
+    """One process that carries out local jobs. `versions` tells where tables stand, `tell` hears what is wrong with a job."""
+
+    def __init__(
+        self,
+        store: Store,
+        worker: Worker,
+        execute: Execute,
+        *,
+        versions: Versions = lambda _: {},
+        tell: Callable[[str], None] = lambda _: None,
+        now: Callable[[], datetime] = clock.now,
+        lease_seconds: float = LEASE_SECONDS,
+        parallel: int = PARALLEL_RUNS,
+        look_seconds: float = LOOK_SECONDS,
+    ) -> None:
+        self._store = store
+        self._worker = worker
+        self._execute = execute
+        self._versions = versions
+        self._tell = tell
+        self._now = now
+        self._lease_seconds = lease_seconds
+        self._parallel = parallel
+        self._look_every = timedelta(seconds=look_seconds)
+        self._lock = threading.Lock()
+        self._mine: dict[str, tuple[Due, threading.Thread]] = {}
+        self._problems: dict[str, str] = {}
+        self._looked_at: datetime | None = None
+        self._renewed_at: datetime | None = None
+        self._tidied_at: datetime | None = None
+
+    def tick(self, now: datetime | None = None) -> list[Due]:
+        """Do all that is to be done at that time; the runs that were started. Safe at any rate, and in several processes at once."""
+        at = now or self._now()
+        self._settle_lost(at)
+        self._watch_mine(at)
+        self._queue_due(at)
+        self._look(at)
+        return self._start(at)
+
+    def run(self, stop: threading.Event, grace_seconds: float = GRACE_SECONDS) -> None:
+        """Start what is due until told to stop; then let what is under way end, and after the grace stop that, too."""
+        while not stop.is_set():
+            try:
+                self.tick()
+                self._tidy()
+                pause = self._pause()
+            except LakeledgerError as error:
+                self._report("", f"the scheduler could not work: {error}")
+                pause = POLL_SECONDS
+            stop.wait(pause)
+        self.drain(grace_seconds)
+        for due, _ in self._under_way():
+            due.stop.set()
+        self.drain(grace_seconds)
+
+    def drain(self, seconds: float) -> bool:
+        """Wait until nothing of this scheduler is under way; False if something still is."""
+        ends = clock.now() + timedelta(seconds=seconds)
+        while (left := self._under_way()) and (wait := (ends - clock.now()).total_seconds()) > 0:
+            left[0][1].join(min(wait, POLL_SECONDS))
+            self._watch_mine(self._now())
+        return not self._under_way()
+
+    def _settle_lost(self, at: datetime) -> None:
+        """End the runs of lost schedulers by what they committed."""
+        with self._store.read() as tx:
+            if not any(self._is_lost(tx, run) for run in queue.running(tx)):
+                return
+        with self._store.write() as tx:
+            for run in queue.running(tx):
+                if self._is_lost(tx, run):
+                    self._settle(tx, run, at)
+
+    def _is_lost(self, tx: Transaction, run: JobRun) -> bool:
+        """Whether nobody can be carrying it out any more. A claim may run out while the run itself lives on, with a lease of its own."""
+        with self._lock:
+            if run.id in self._mine:
+                return False
+        expired = run.claimed_until is None or run.claimed_until <= tx.now
+        if not expired and not is_gone(self._worker, run.claimed_by, run.claimed_on):
+            return False
+        found = queue.ledger_run(tx, get_job(tx, run.job_id), run)
+        return found is None or not found.is_open or recovery.is_lost(tx, found, self._worker)
+
+    def _settle(self, tx: Transaction, run: JobRun, at: datetime) -> None:
+        job = get_job(tx, run.job_id)
+        found = queue.ledger_run(tx, job, run)
+        if found is None:
+            queue.again(tx, run, run.start_after, f"{run.claimed_by} was lost before it began", attempt=run.attempt)
+            return
+        ended = recovery.settle(tx, found, self._worker.name) if found.is_open else found
+        queue.end(tx, job, run, _ENDINGS[Status(ended.status)], at, ended.error_message, ended.id)
+
+    def _watch_mine(self, at: datetime) -> None:
+        """Stop what was cancelled or took too long, and hold on to the rest."""
+        mine = [due for due, _ in self._under_way()]
+        if not mine:
+            return
+        with self._store.read() as tx:
+            open_runs = {(run.id, run.attempt) for run in queue.running(tx)}
+        late = []
+        for due in mine:
+            if (due.run.id, due.run.attempt) not in open_runs:
+                self._let_go(due)
+            elif due.job.timeout and due.run.started_at and at - due.run.started_at >= due.job.timeout:
+                late.append(due)
+        if late or self._renewed_at is None or at - self._renewed_at >= timedelta(seconds=self._lease_seconds / 3):
+            self._renewed_at = at
+            with self._store.write() as tx:
+                for due in late:
+                    self._time_out(tx, due, at)
+                for due in mine:
+                    queue.renew(tx, due.run, self._worker, self._lease_seconds)
+        for due in late:
+            self._let_go(due)
+
+    def _time_out(self, tx: Transaction, due: Due, at: datetime) -> None:
+        reason = f"timed out after {due.job.settings['timeout_seconds']} s"
+        found = queue.ledger_run(tx, due.job, due.run)
+        if found and found.is_open:
+            run_log.finish(tx, found.id, failed(reason), self._worker.name, from_outside=True)
+        queue.end(tx, due.job, due.run, "failed", at, reason, found.id if found else None)
+
+    def _let_go(self, due: Due) -> None:
+        """It has ended, whatever its thread does: the ledger refuses what it would still commit."""
+        due.stop.set()
+        with self._lock:
+            self._mine.pop(due.run.id, None)
+
+    def _under_way(self) -> list[tuple[Due, threading.Thread]]:
+        with self._lock:
+            return list(self._mine.values())
+
+    def _queue_due(self, at: datetime) -> None:
+        with self._store.read() as tx:
+            if not tx.all(sql.due_jobs, at=at):
+                return
+        with self._store.write() as tx:
+            counts = queue.count_open(tx)
+            for job in [LocalJob(**row) for row in tx.all(sql.due_jobs, at=at)]:
+                due, full = cast("datetime", job.next_run_at), _is_full(job, counts) and not job.queues
+                missed = f"first of the times missed since {due:%Y-%m-%d %H:%M:%S} UTC" if self._was_late(job, due, at) else None
+                queue.add(tx, job.job_id, "schedule", due, BY_ITSELF, reason=_FULL if full else missed, skipped=full)
+                tx.execute(sql.set_next_run, job_id=job.job_id, next_run_at=self._next_time(job, at))
+
+    def _was_late(self, job: LocalJob, due: datetime, at: datetime) -> bool:
+        following = self._next_time(job, due)
+        return following is not None and following <= at
+
+    def _next_time(self, job: LocalJob, after: datetime) -> datetime | None:
+        try:
+            return schedule.next_time(job.settings.get("schedule") or {}, after)
+        except LakeledgerError as error:  # Somebody wrote it past every check: it must not stop the other jobs.
+            self._report(job.job_id, f"job {job.name} is no longer started: {error}")
+            return None
+
+    def _look(self, at: datetime) -> None:
+        """See whether what triggers wait for has come."""
+        if self._looked_at is not None and timedelta(0) <= at - self._looked_at < self._look_every:
+            return
+        self._looked_at = at
+        with self._store.read() as tx:
+            jobs = [LocalJob(**row) for row in tx.all(sql.watching_jobs)]
+            counts = queue.count_open(tx)
+        for job in jobs:
+            if not _is_full(job, counts) and (fired := self._look_for(job, at)):
+                with self._store.write() as tx:
+                    now_kept = tx.one(sql.find_local, job_id=job.job_id)
+                    if now_kept and LocalJob(**now_kept) == job and not _is_full(job, queue.count_open(tx)):
+                        tx.execute(sql.set_seen, job_id=job.job_id, seen=fired.seen)
+                        queue.add(tx, job.job_id, fired.cause, at, BY_ITSELF, reason=fired.reason)
+
+    def _look_for(self, job: LocalJob, at: datetime) -> Fired | None:
+        trigger: dict[str, Any] = job.settings.get("trigger") or {}
+        try:
+            if files := trigger.get("file_arrival"):
+                found = triggers.files_arrived(files, job.seen, _storage(files["url"], job.base).files(), at)
+            else:
+                tables = trigger["table_update"]
+                found = triggers.tables_moved(tables, job.seen, self._versions(tables["table_names"]), at)
+        except LakeledgerError as error:
+            self._report(job.job_id, f"job {job.name} cannot look whether it is due: {error}")
+            return None
+        self._problems.pop(job.job_id, None)
+        return found
+
+    def _start(self, at: datetime) -> list[Due]:
+        with self._store.read() as tx:
+            if not queue.queued(tx, at):
+                return []
+        started: list[Due] = []
+        with self._store.write() as tx:
+            counts = queue.count_open(tx)
+            for run in queue.queued(tx, at):
+                job = get_job(tx, run.job_id)
+                under_way = counts.get((job.job_id, "running"), 0)
+                if len(self._mine) + len(started) >= self._parallel or under_way >= job.max_concurrent_runs:
+                    continue
+                if claimed := queue.claim(tx, run, self._worker, at, self._lease_seconds):
+                    counts[job.job_id, "running"] = under_way + 1
+                    started.append(Due(job, claimed))
+        for due in started:
+            thread = threading.Thread(target=self._carry_out, args=(due,), name=f"job-{due.run.id[-6:]}", daemon=True)
+            with self._lock:
+                self._mine[due.run.id] = due, thread
+            thread.start()
+        return started
+
+    def _carry_out(self, due: Due) -> None:
+        try:
+            outcome = self._execute(due)
+        except Conflict as error:
+            outcome = Outcome(None, Status.SKIPPED if error.retryable else Status.FAILED, str(error))
+        except LakeledgerError as error:
+            outcome = Outcome(None, Status.FAILED, str(error))
+        except BaseException as error:  # noqa: BLE001 - the outermost loop of a run: whatever it raised, its end is written down
+            outcome = Outcome(None, Status.FAILED, describe(error))
+        try:
+            with self._store.write() as tx:
+                self._end(tx, due, outcome)
+        except LakeledgerError as error:
+            self._report(due.job.job_id, f"the end of run {due.run.id} of {due.job.name} could not be written: {error}")
+        with self._lock:
+            if (mine := self._mine.get(due.run.id)) and mine[0] is due:
+                del self._mine[due.run.id]
+
+    def _end(self, tx: Transaction, due: Due, outcome: Outcome) -> None:
+        at, run = self._now(), due.run
+        if outcome.status == Status.SKIPPED and (run.waits or due.job.queues):
+            queue.again(tx, run, at + timedelta(seconds=BUSY_SECONDS), outcome.reason or "", attempt=run.attempt)
+            return
+        queue.end(tx, due.job, run, _ENDINGS[outcome.status], at, outcome.reason, outcome.run_id)
+
+    def _pause(self) -> float:
+        """Until the next due time, but not for long: others queue runs, too."""
+        at = self._now()
+        with self._store.read() as tx:
+            rows = [tx.one(query, at=at) for query in (sql.next_due_job, sql.next_due_run)]
+        waits: list[float] = [(row["at"] - at).total_seconds() for row in rows if row]
+        return min([POLL_SECONDS, *waits])
+
+    def _tidy(self) -> None:
+        at = self._now()
+        if self._tidied_at is None or at - self._tidied_at >= TIDY_EVERY:
+            self._tidied_at = at
+            with self._store.write() as tx:
+                queue.forget(tx, at - KEPT)
+
+    def _report(self, job_id: str, problem: str) -> None:
+        """Say what is wrong, once."""
+        if self._problems.get(job_id) != problem:
+            self._problems[job_id] = problem
+            self._tell(problem)
+
+
+def _is_full(job: LocalJob, counts: Mapping[tuple[str, str], int]) -> bool:
+    return counts.get((job.job_id, "queued"), 0) + counts.get((job.job_id, "running"), 0) >= job.max_concurrent_runs
+
+
+def _storage(url: str, base: str) -> Storage:
+    """A folder, which may be given relative to the module's document."""
+    return Storage(url if "://" in url else str(Path(base) / Path(url).expanduser()))

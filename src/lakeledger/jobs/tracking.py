@@ -1,0 +1,85 @@
+"""Which job each module has, on which backend, and as what we last applied it: `{control_table}_jobs`, kept in the ledger."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+from datetime import datetime
+from typing import Any, cast
+
+from lakeledger import clock, codec
+from lakeledger.db import Row, Transaction
+from lakeledger.db.queries import load
+from lakeledger.errors import Invalid
+
+sql = load("lakeledger.jobs")
+
+STATES = ("active", "paused", "removed")
+
+
+@dataclass(frozen=True)
+class TrackedJob:
+    """A row of `jobs`: the job of a module and what we last made of it. The timestamps keep the seed's names."""
+
+    id: str
+    tenant_id: str
+    control_table: str
+    module_name: str
+    backend: str
+    job_id: str
+    job_name: str
+    settings: dict[str, Any]
+    module: dict[str, Any]
+    settings_hash: str
+    control_version: int
+    state: str
+    created_timestamp: datetime
+    updated_timestamp: datetime
+
+
+def put(
+    tx: Transaction,
+    control_table: str,
+    module_name: str,
+    backend: str,
+    *,
+    job_id: str,
+    settings: Mapping[str, Any],
+    module: Mapping[str, Any],
+    control_version: int,
+    state: str = "active",
+) -> TrackedJob:
+    """Note what a module's job is now, instead of what was noted before. Raises Invalid."""
+    if state not in STATES:
+        raise Invalid(f"the state of a job is one of {', '.join(STATES)}, not {state!r}")
+    row = tx.one(
+        sql.put_job,
+        id=clock.new_id(),
+        control_table=control_table,
+        module_name=module_name,
+        backend=backend,
+        job_id=job_id,
+        job_name=str(settings.get("name") or module_name),
+        settings=dict(settings),
+        module=dict(module),
+        settings_hash=codec.digest(settings),
+        control_version=control_version,
+        state=state,
+    )
+    return TrackedJob(**cast("Row", row))
+
+
+def find(tx: Transaction, control_table: str, module_name: str, backend: str) -> TrackedJob | None:
+    """What is noted of a module's job, or None."""
+    row = tx.one(sql.find_job, control_table=control_table, module_name=module_name, backend=backend)
+    return TrackedJob(**row) if row else None
+
+
+def list_all(tx: Transaction, control_table: str | None = None, backend: str | None = None) -> list[TrackedJob]:
+    """Every noted job, of one control table or of all, by module."""
+    return [TrackedJob(**row) for row in tx.all(sql.list_jobs, control_table=control_table, backend=backend)]
+
+
+def remove(tx: Transaction, control_table: str, module_name: str, backend: str) -> bool:
+    """Forget a module's job. False if nothing was noted."""
+    return tx.execute(sql.remove_job, control_table=control_table, module_name=module_name, backend=backend) == 1
