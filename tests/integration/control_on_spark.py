@@ -143,7 +143,7 @@ def test_a_table_of_the_catalog_fills_in_what_an_insert_leaves_out(delta_spark: 
     (place,) = delta_spark.sql("DESCRIBE DETAIL filled.etl_control").collect()
     by_path = DeltaControlTable(place.location.removeprefix("file:"))
     assert set(by_path.read().sources) == {("shop", "a")}
-    with pytest.raises(Invalid, match="AllowColumnDefaults.*change it through Spark"):
+    with pytest.raises(Invalid, match=r"AllowColumnDefaults.*change it through Spark"):
         by_path.commit(put(source("b")), by_path.read(), by="anna")
 
 

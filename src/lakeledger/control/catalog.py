@@ -158,6 +158,7 @@ class CatalogControlTable:
                 self._refuse_broken(change, now)
                 try:
                     undo |= self._write_modules(change, now, mark)
+                    base = replace(base, modules=edits.after(Edit(modules=change.modules), base).modules)  # that was us
                     self._write_sources(change, now, mark)
                 except _Changed:
                     continue
@@ -179,7 +180,8 @@ class CatalogControlTable:
 
     def _write_sources(self, change: Edit, now: Snapshot, mark: Mark) -> None:
         if change.sources:
-            with self._told(), self._noted(replace(mark, modules_version=self._modules.newest())):
+            modules_version = self._modules.newest() if change.modules else now.modules_version
+            with self._told(), self._noted(replace(mark, modules_version=modules_version)):
                 self._sources.merge(change.sources, now.sources)
 
     def _put_back(self, undo: Mapping[str, Any], mark: Mark) -> None:

@@ -6,6 +6,7 @@ from collections import Counter
 from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass, fields
 from datetime import UTC
+from functools import cached_property
 from typing import TYPE_CHECKING, Any, Literal
 
 from lakeledger.control.model import ModuleRow, RowProblem, SourceRow
@@ -30,7 +31,7 @@ class Columns:
     configs: tuple[str, ...]
     defaults: Mapping[str, str]
 
-    @property
+    @cached_property
     def names(self) -> tuple[str, ...]:
         return tuple(each.name for each in fields(self.row))
 

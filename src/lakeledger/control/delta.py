@@ -15,7 +15,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from deltalake import CommitProperties, DeltaTable, Field, Schema, write_deltalake
-from deltalake.exceptions import CommitFailedError, DeltaError, DeltaProtocolError, TableNotFoundError
+from deltalake.exceptions import CommitFailedError, DeltaError, DeltaProtocolError, SchemaMismatchError, TableNotFoundError
 from deltalake.schema import PrimitiveType
 
 from lakeledger import clock
@@ -24,7 +24,7 @@ from lakeledger.control.columns import MODULES, SOURCES, Columns
 from lakeledger.control.delta_log import DeltaLog
 from lakeledger.control.history import Mark, commit_of, committed_at, mark_of
 from lakeledger.control.model import Commit, Edit, Snapshot
-from lakeledger.errors import Conflict, Invalid, NotFound, Unavailable
+from lakeledger.errors import Conflict, Failed, Invalid, NotFound, Unavailable
 from lakeledger.redaction import scrub
 
 if TYPE_CHECKING:
@@ -103,6 +103,9 @@ class DeltaControlTable:
                 with self._told():
                     return self._write(state, change, mark)
             except CommitFailedError as error:
+                made = mark_of(self._log.info(state.snapshot.version + 1))
+                if made is not None and made.edit == mark.edit:
+                    return self.read(state.snapshot.version + 1)  # it was us: an object store that answers late is asked twice
                 self._refuse_other_failures(state, error)
         raise Conflict(
             f"{self.name} is changed by others all the time: the edit was not made within {edits.PATIENCE_SECONDS:.0f} s", retryable=True
@@ -110,28 +113,29 @@ class DeltaControlTable:
 
     def _write(self, state: _State, change: Edit, mark: Mark) -> Snapshot:
         """One Delta commit, with one of the modules staged before it if they change. Raises CommitFailedError if somebody was faster."""
-        modules_version, problems = state.snapshot.modules_version, list(state.snapshot.problems)
+        modules_version = state.snapshot.modules_version
         if change.modules or self._is_dead(state):
-            modules, modules_version = self._stage(state, change, mark)
-            problems = [problem for problem in problems if problem.table == "sources"] + list(columns.rows(MODULES, modules)[1])
+            modules_version = self._stage(state, change, mark)
         properties = _properties(replace(mark, modules_version=modules_version))
-        delta, data = state.sources.delta, columns.edited(SOURCES, state.sources.data, change.sources)
+        delta = state.sources.delta
         if change.sources:
+            data = columns.edited(SOURCES, state.sources.data, change.sources)
             write_deltalake(delta, data, mode="overwrite", commit_properties=properties)
-            problems = [problem for problem in problems if problem.table == "modules"] + list(columns.rows(SOURCES, data)[1])
         else:
             delta.create_write_transaction([], "append", delta.schema(), partition_by=[], commit_properties=properties)
         version = state.snapshot.version + 1
-        return replace(edits.after(change, state.snapshot), version=version, modules_version=modules_version, problems=tuple(problems))
+        if state.snapshot.problems:
+            return self.read(version)  # some may be repaired
+        return replace(edits.after(change, state.snapshot), version=version, modules_version=modules_version)
 
-    def _stage(self, state: _State, change: Edit, mark: Mark) -> tuple[pa.Table, int]:
-        """Write the modules as they will be once the sources' commit is there."""
+    def _stage(self, state: _State, change: Edit, mark: Mark) -> int:
+        """Write the modules as they will be once the sources' commit is there; their version."""
         tip = state.tip or self._create(self._modules_location, MODULES)
         before = state.modules or _Part(tip, _data(tip))
         data = columns.edited(MODULES, before.data, change.modules)
         properties = _properties(replace(mark, sources_version=state.snapshot.version))
         write_deltalake(tip, data, mode="overwrite", commit_properties=properties)
-        return data, tip.version()
+        return tip.version()
 
     def _now(self) -> _State:
         with self._told():
@@ -242,11 +246,13 @@ class DeltaControlTable:
             raise
         except TableNotFoundError as error:
             raise NotFound(f"there is no control table at {scrub(self.location)}: create it first") from error
-        except DeltaProtocolError as error:
+        except (DeltaProtocolError, SchemaMismatchError) as error:
             raise Invalid(
                 f"delta-rs cannot handle {self.name}: {_line(error)}; open it through Spark, by its name in the catalog"
             ) from error
-        except (DeltaError, OSError) as error:
+        except DeltaError as error:
+            raise Failed(f"delta-rs cannot read or write {self.name}: {_line(error)}") from error
+        except OSError as error:
             raise Unavailable(f"cannot read or write the control table at {scrub(self.location)}: {_line(error)}") from error
 
 
@@ -254,7 +260,10 @@ def _data(delta: DeltaTable) -> pa.Table:
     """Everything in the table, in the types of its schema: the scan gives texts as views, which cannot be written again."""
     import pyarrow as pa
 
-    return pa.table(delta.scan()).cast(pa.schema(delta.schema().to_arrow()))
+    try:
+        return pa.table(delta.scan()).cast(pa.schema(delta.schema().to_arrow()))
+    except pa.ArrowException as error:
+        raise OSError(_line(error)) from error  # a file that is not there, which Arrow cannot tell from a bad one
 
 
 def _properties(mark: Mark) -> CommitProperties:

@@ -53,7 +53,10 @@ def difference(now: Snapshot, then: Snapshot) -> Edit:
 
 
 def refuse_conflicts(edit: Edit, base: Snapshot, now: Snapshot, name: str) -> None:
-    """Raises Conflict if somebody changed a row of the edit since its base, unless to the same; it shows both."""
+    """Raises Conflict, which shows both, if somebody changed a row of the edit since its base.
+
+    Also if they made the same change: of two who each add one, the second must look again.
+    """
     told = [
         *_collisions(edit.sources, base.sources, now.sources, broken_keys(now, "sources") - broken_keys(base, "sources")),
         *_collisions(edit.modules, base.modules, now.modules, broken_keys(now, "modules") - broken_keys(base, "modules")),
@@ -73,7 +76,7 @@ def _collisions(edits: Mapping[Any, Any], base: Mapping[Any, Any], now: Mapping[
         before, theirs = base.get(key), now.get(key)
         if key in newly_broken:
             yield f"{_name(key)} is there more than once now"
-        elif before != theirs and _hash(before) != _hash(theirs) != _hash(ours):
+        elif before != theirs and _hash(before) != _hash(theirs):
             yield f"{_name(key)}{_told(before, theirs, ours)}"
 
 
@@ -82,6 +85,8 @@ def _name(key: Any) -> str:
 
 
 def _told(before: Any, theirs: Any, ours: Any) -> str:
+    if _hash(theirs) == _hash(ours):
+        return " is gone already" if theirs is None else " is already as this edit would make it"
     if theirs is None or ours is None:
         state = "is gone" if theirs is None else "is new" if before is None else "is another"
         return f" {state}, and this edit would {'delete' if ours is None else 'change'} it"

@@ -55,14 +55,15 @@ class Importer:
         dry_run: bool = False,
     ) -> Import:
         """Import a file, a folder or a glob. A bad file is named and stops no other; a conflict changes nothing of its row."""
-        self._table.create()
         path = Path(path).absolute()
         loading = load_all(path, variables)
+        if not dry_run and loading.modules:
+            self._table.create()
         with self._store.read() as tx:
             last = _of_these(memory.imported(tx, self._table.location), loading, path)
-        snapshot = self._table.read()
+        snapshot = self._table.read() if self._table.exists() else Snapshot(-1, -1)
         made = merge(last, snapshot, loading.modules.values(), prune=prune, choose=choose)
-        if not dry_run:
+        if not dry_run and loading.modules:
             snapshot = self._carry_out(made, snapshot, loading)
         changed: list[AnyKey] = [*made.edit.sources, *((name, None) for name in made.edit.modules)]
         return Import(snapshot, changed, made.kept, made.conflicts, loading.problems)

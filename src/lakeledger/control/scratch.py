@@ -4,10 +4,11 @@ from __future__ import annotations
 
 import sqlite3
 import time
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass
 from datetime import datetime
+from operator import attrgetter
 from typing import Any
 
 from lakeledger.config import suggest
@@ -22,6 +23,8 @@ _STEPS = 10_000
 
 _READS = {sqlite3.SQLITE_SELECT, sqlite3.SQLITE_READ, sqlite3.SQLITE_RECURSIVE}
 _WRITES = {sqlite3.SQLITE_INSERT, sqlite3.SQLITE_UPDATE, sqlite3.SQLITE_DELETE}
+
+_JOBS = ("module_name", "backend", "job_id", "job_name", "state")
 
 Values = tuple[Any, ...]
 
@@ -43,7 +46,7 @@ class Selected:
 
 
 def select(
-    statement: Statement, snapshot: Snapshot, name: str, now: datetime, limit: int, jobs: Sequence[Mapping[str, Any]] = ()
+    statement: Statement, snapshot: Snapshot, name: str, now: datetime, limit: int, jobs: Sequence[Mapping[str, Any]] | None = None
 ) -> Selected:
     """The first rows that a SELECT finds."""
     with _copy(snapshot, name, jobs) as connection, _guarded(connection, _may_read):
@@ -69,24 +72,24 @@ def change(statement: Statement, snapshot: Snapshot, name: str, now: datetime) -
 
 
 @contextmanager
-def _copy(snapshot: Snapshot, name: str, jobs: Sequence[Mapping[str, Any]] = ()) -> Iterator[sqlite3.Connection]:
+def _copy(snapshot: Snapshot, name: str, jobs: Sequence[Mapping[str, Any]] | None = None) -> Iterator[sqlite3.Connection]:
     """Both tables with all their rows, also those that cannot be read: they can be looked at, and repaired."""
     connection = sqlite3.connect(":memory:", isolation_level=None)
     try:
         connection.execute("pragma case_sensitive_like = on")  # as in Spark
         for columns, table, found in ((SOURCES, name, snapshot.sources), (MODULES, f"{name}_modules", snapshot.modules)):
             broken = {problem.row_number: problem.values for problem in snapshot.problems if problem.table == columns.table}
-            rows = [tuple(_stored(getattr(row, each)) for each in columns.names) for row in found.values()]
-            _fill(connection, table, columns.names, rows + [_broken(columns, values) for values in broken.values()], columns.defaults)
-        if jobs:
-            _fill(connection, f"{name}_jobs", list(jobs[0]), [tuple(map(_stored, job.values())) for job in jobs])
+            rows = [*found.values(), *(columns.row(**values) for values in broken.values())]
+            _fill(connection, table, columns.names, _stored_rows(columns, rows), columns.defaults)
+        if jobs is not None:
+            _fill(connection, f"{name}_jobs", list(jobs[0] if jobs else _JOBS), [tuple(map(_stored, job.values())) for job in jobs])
         yield connection
     finally:
         connection.close()
 
 
 def _fill(
-    connection: sqlite3.Connection, table: str, names: Sequence[str], rows: Sequence[Values], defaults: Mapping[str, str] | None = None
+    connection: sqlite3.Connection, table: str, names: Sequence[str], rows: Iterable[Values], defaults: Mapping[str, str] | None = None
 ) -> None:
     """Columns have no types, so that SQLite turns no text into a number: what was written is what is checked."""
     made = [f'"{name}" default {defaults[name]}' if defaults and name in defaults else f'"{name}"' for name in names]
@@ -142,8 +145,15 @@ def _rows(connection: sqlite3.Connection, table: str) -> dict[int, Values]:
     return {number: tuple(values) for number, *values in found}
 
 
-def _broken(columns: Columns, values: Mapping[str, Any]) -> Values:
-    return tuple(_stored(values.get(name)) for name in columns.names)
+def _stored_rows(columns: Columns, rows: Iterable[Any]) -> Iterator[Values]:
+    """The rows for SQLite, which keeps everything but the times as it is. Many rows have the same time: its text is made once."""
+    texts: dict[datetime | None, str | None] = {None: None}
+    values = attrgetter(*columns.said)
+    for row in rows:
+        for at in (row.created_timestamp, row.updated_timestamp):
+            if at not in texts:
+                texts[at] = time_text(at)
+        yield (*values(row), texts[row.created_timestamp], texts[row.updated_timestamp])
 
 
 def _stored(value: Any) -> Any:

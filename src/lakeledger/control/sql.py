@@ -38,13 +38,15 @@ class SqlResult:
         return self.inserted + self.updated + self.deleted
 
 
-def run(table: ControlTable, statement: str, by: str, *, jobs: Sequence[Mapping[str, Any]] = (), limit: int = MOST_ROWS) -> SqlResult:
+def run(
+    table: ControlTable, statement: str, by: str, *, jobs: Sequence[Mapping[str, Any]] | None = None, limit: int = MOST_ROWS
+) -> SqlResult:
     """Run one statement on the newest rows; `jobs` are the rows of `<name>_jobs`, which can only be read.
 
     A write is one commit, or none if it changes nothing. If somebody changes one of its rows meanwhile, the statement is run again.
     Raises Invalid with everything that is wrong, and Conflict if others change its rows all the time.
     """
-    parsed = parse(statement, table.name, has_jobs=bool(jobs))
+    parsed = parse(statement, table.name, has_jobs=jobs is not None)
     if parsed.kind == "SELECT":
         return _select(table, parsed, jobs, limit)
     for _ in edits.attempts():
@@ -57,7 +59,7 @@ def run(table: ControlTable, statement: str, by: str, *, jobs: Sequence[Mapping[
     raise conflict
 
 
-def _select(table: ControlTable, statement: Statement, jobs: Sequence[Mapping[str, Any]], limit: int) -> SqlResult:
+def _select(table: ControlTable, statement: Statement, jobs: Sequence[Mapping[str, Any]] | None, limit: int) -> SqlResult:
     snapshot = table.read()
     found = scratch.select(statement, snapshot, table.name, clock.now(), limit + 1, jobs)
     flags = [index for index, name in enumerate(found.columns) if name.lower() == "is_active"]

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass, replace
 from datetime import datetime
 from typing import Any
@@ -37,11 +37,12 @@ class _Checked:
 
 def edit_of(columns: Columns, touched: Sequence[Touched], left: Sequence[Values], snapshot: Snapshot, now: datetime) -> Edit:
     """The edit that a write comes to. Raises Invalid with every problem; then nothing may be committed."""
-    before = {_key(columns, each.after): each.before for each in touched if each.after is not None}
-    keys = dict.fromkeys(_key(columns, values) for each in touched for values in (each.after, each.before) if values is not None)
+    key_of = _key_in(columns)
+    before = {key_of(each.after): each.before for each in touched if each.after is not None}
+    keys = dict.fromkeys(key_of(values) for each in touched for values in (each.after, each.before) if values is not None)
     after: dict[Any, list[Values]] = {key: [] for key in keys}
     for values in left:
-        if (key := _key(columns, values)) in after:
+        if (key := key_of(values)) in after:
             after[key].append(values)
     checked = [_check(columns, number, key, found, before.get(key), now) for number, (key, found) in enumerate(after.items(), 1) if found]
     told = [line for each in checked for line in each.told()]
@@ -56,8 +57,9 @@ def _edit(columns: Columns, changed: dict[Any, Any]) -> Edit:
     return Edit(sources=changed) if columns is SOURCES else Edit(modules={key[0]: row for key, row in changed.items()})
 
 
-def _key(columns: Columns, values: Values) -> tuple[Any, ...]:
-    return tuple(values[columns.names.index(name)] for name in columns.key)
+def _key_in(columns: Columns) -> Callable[[Values], tuple[Any, ...]]:
+    places = [columns.names.index(name) for name in columns.key]
+    return lambda values: tuple(values[place] for place in places)
 
 
 def _check(columns: Columns, number: int, key: tuple[Any, ...], found: list[Values], before: Values | None, now: datetime) -> _Checked:

@@ -3,14 +3,15 @@
 from __future__ import annotations
 
 import re
+from collections.abc import Mapping
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any, Literal, cast
 
 from lakeledger import codec
+from lakeledger.control.documents import FilesSource, SqlSource
 from lakeledger.errors import Failed, Invalid, LakeledgerError
 from lakeledger.pipelines import Plane, sql_task
-from lakeledger.control.documents import FilesSource, SqlSource
 from lakeledger.pipelines.sources import files
 from lakeledger.pipelines.write import Write, write
 from lakeledger.runs import Fence
@@ -26,24 +27,30 @@ EXPLAIN_LIMIT = 1_000
 
 @dataclass(frozen=True)
 class Loaded:
-    """What a source's load did. `committed` is None if there was nothing new."""
+    """What a source's load did. `committed` is None if there was nothing new. `said` is what a task that is no load says of itself."""
 
     rows: int
     committed: Committed | None
     detail: dict[str, Any]
+    said: str | None = None
 
     @property
     def summary(self) -> str:
         """The load in a few words."""
-        return f"version {self.committed.version}" if self.committed else "nothing new"
+        return self.said or (f"version {self.committed.version}" if self.committed else "nothing new")
 
 
-def load(plane: Plane, module: str, source: FilesSource | SqlSource, base: Path, fence: Fence) -> Loaded:
-    """Carry out one source. Raises Invalid, Conflict, Fenced or Failed; then nothing of it is visible."""
+def load(
+    plane: Plane, module: str, source: FilesSource | SqlSource, base: Path, fence: Fence, parameters: Mapping[str, str] | None = None
+) -> Loaded:
+    """Carry out one source; a query may name the job's parameters, too.
+
+    Raises Invalid, Conflict, Fenced or Failed; then nothing of it is visible.
+    """
     try:
         if isinstance(source, FilesSource):
             return _load_files(plane, module, source, base, fence)
-        return _run_sql(plane, source, base, fence)
+        return _run_sql(plane, source, base, fence, parameters or {})
     except LakeledgerError:
         raise
     except Exception as error:  # Spark's own errors: the adapter's place to translate them.
@@ -119,9 +126,12 @@ def _load_files(plane: Plane, module: str, source: FilesSource, base: Path, fenc
     return _loaded(committed, {"files": len(reading.files), "position": _moved(marker, request)})
 
 
-def _run_sql(plane: Plane, source: SqlSource, base: Path, fence: Fence) -> Loaded:
+def _run_sql(plane: Plane, source: SqlSource, base: Path, fence: Fence, parameters: Mapping[str, str]) -> Loaded:
     task = source.transformation_config.sql_task
-    query = sql_task.prepare(plane, task.sql_query or _read_sql(base, task.sql_file_path or ""), task.parameters)
+    text = task.sql_query or _read_sql(base, task.sql_file_path or "")
+    # Only what the query names: another parameter must not make it another query.
+    named = {name: value for name, value in parameters.items() if re.search(rf":{re.escape(name)}\b", text)}
+    query = sql_task.prepare(plane, text, {**task.parameters, **named})
     with plane.store.read() as tx:
         table = store.find(tx, source.target_config.name)
     if table and query.is_pinned and _is_current(plane, table, query.batch_id):

@@ -1,33 +1,35 @@
-"""A module's run: level by level, each level's sources in parallel, failures contained, what waits for them SKIPPED."""
+"""A module's run: each task as soon as those that it waits for allow it, failures contained, what cannot run SKIPPED."""
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable
-from concurrent.futures import ThreadPoolExecutor
+import threading
+import time
+from collections.abc import Callable, Mapping
+from contextlib import suppress
 from dataclasses import dataclass
 from pathlib import Path
+from queue import Empty, SimpleQueue
+from typing import Any, NoReturn
 
-from lakeledger.errors import LakeledgerError
+from lakeledger.control.documents import Module
+from lakeledger.control.graph import Task, tasks
+from lakeledger.errors import Conflict, Fenced, Unavailable
 from lakeledger.pipelines import Plane
-from lakeledger.control.documents import FilesSource, Module, SqlSource
-from lakeledger.pipelines.load import Loaded, load
-from lakeledger.runs import ActiveRun, ActiveStep, NewStep, Status, describe
+from lakeledger.pipelines.attempt import Attempt, Progress, StepResult
+from lakeledger.pipelines.conditions import Standing, reason_to_skip, standing
+from lakeledger.pipelines.tasks import Context
+from lakeledger.runs import ActiveRun, ActiveStep, NewStep, Status, cancelled, failed
+from lakeledger.runs import store as run_log
+
+__all__ = ["ModuleResult", "Progress", "StepResult", "run_module"]
 
 PARALLEL_STEPS = 8
-
-
-@dataclass(frozen=True)
-class StepResult:
-    """How one source of a module went."""
-
-    source_id: str
-    target: str
-    status: Status
-    loaded: Loaded | None = None
-    error: str | None = None
-
-
-Progress = Callable[[StepResult], None]
+# How often a run looks whether somebody has ended it.
+WATCH_SECONDS = 1.0
+# How long tasks that were told to stop are waited for.
+GRACE_SECONDS = 10.0
+# A load commits once, at its end: from then on it is done, whatever the clock says.
+LOADS = ("ingest", "sql_query", "sql_file")
 
 
 @dataclass(frozen=True)
@@ -47,16 +49,28 @@ class ModuleResult:
         return sum(step.loaded.rows for step in self.steps if step.loaded)
 
 
-def run_module(plane: Plane, run: ActiveRun, module: Module, base: Path, progress: Progress) -> ModuleResult:
-    """Run a module's active sources inside a started run. A failing source ends the run as FAILED without raising."""
-    levels = module.levels()
-    sources = [source for level in levels for source in level]
-    planned = dict(zip((source.source_id for source in sources), run.plan([_new_step(source) for source in sources]), strict=True))
-    results: list[StepResult] = []
-    for level in levels:
-        steps = [(source, planned[source.source_id]) for source in level]
-        missed = [result.source_id for result in results if result.status != Status.COMPLETED]
-        results += _skip(steps, missed, progress) if missed else _run_level(plane, module, steps, base, progress)
+def run_module(
+    plane: Plane,
+    run: ActiveRun,
+    module: Module,
+    base: Path,
+    progress: Progress,
+    *,
+    parameters: Mapping[str, Any] | None = None,
+    stop: threading.Event | None = None,
+    interrupt: Callable[[], None] = lambda: None,
+    ledger: Any = None,
+) -> ModuleResult:
+    """Run a module's active sources inside a started run. A failing source ends the run as FAILED without raising.
+
+    `parameters` are laid over the module's; by default they are the run's. `ledger` is what Python tasks are given as theirs, and
+    `interrupt` stops what Spark does for this run.
+    Raises Invalid if the tasks have no order, and Fenced if somebody ended the run or `stop` was set; then its open steps are CANCELLED.
+    """
+    given = run.run.parameters if parameters is None else parameters
+    values = {**module.parameters, **{name: str(value) for name, value in given.items()}}
+    shared = _Shared(plane, run, base, values, ledger)
+    results = _Board(module, shared, progress, stop or threading.Event(), interrupt).play()
     result = ModuleResult(module.module_name, run.id, results)
     if result.failed:
         run.fail(
@@ -65,45 +79,180 @@ def run_module(plane: Plane, run: ActiveRun, module: Module, base: Path, progres
     return result
 
 
-def _new_step(source: FilesSource | SqlSource) -> NewStep:
-    type_ = source.transformation_config.task_type
-    return NewStep(source.source_id, type_, str(source.target_config.name), {"execution_order": source.execution_order})
+@dataclass(frozen=True)
+class _Shared:
+    """What all tasks of a run are given."""
+
+    plane: Plane
+    run: ActiveRun
+    base: Path
+    parameters: Mapping[str, str]
+    ledger: Any
+
+    def context(self, step: ActiveStep) -> Context:
+        return Context(self.run, step, self.parameters, self.base, self.plane, ledger=self.ledger)
 
 
-def _skip(steps: Iterable[tuple[FilesSource | SqlSource, ActiveStep]], missed: list[str], progress: Progress) -> list[StepResult]:
-    reason = f"waits for {', '.join(missed)}, which did not complete"
-    results = []
-    for source, step in steps:
-        step.skip(reason)
-        results.append(StepResult(source.source_id, str(source.target_config.name), Status.SKIPPED, error=reason))
-        progress(results[-1])
-    return results
+class _Board:
+    """Where the tasks of one run stand."""
+
+    def __init__(self, module: Module, shared: _Shared, progress: Progress, stop: threading.Event, interrupt: Callable[[], None]) -> None:
+        self._module = module.module_name
+        self._shared = shared
+        self._run, self._store = shared.run, shared.plane.store
+        self._progress = progress
+        self._stop = stop
+        self._interrupt = interrupt
+        self._tasks = {task.key: task for task in tasks(module)}
+        steps = shared.run.plan([_new_step(task) for task in self._tasks.values()])
+        self._steps: dict[str, ActiveStep] = dict(zip(self._tasks, steps, strict=True))
+        # What each task that is not settled still waits for.
+        self._missing = {key: set(task.waits_for) for key, task in self._tasks.items()}
+        self._results: dict[str, StepResult] = {}
+        self._standings: dict[str, Standing] = {}
+        self._running: dict[str, Attempt] = {}
+        self._retries: dict[str, tuple[int, float]] = {}
+        self._finished: SimpleQueue[Attempt] = SimpleQueue()
+        self._watched_at = time.monotonic()
+
+    def play(self) -> list[StepResult]:
+        """Run all that can run; the results in the order of the tasks. Raises Fenced if the run has ended or is to stop."""
+        try:
+            return self._play()
+        except BaseException as error:
+            if isinstance(error, Conflict):  # The ledger refuses whatever is done for a run that has ended.
+                self._stop_if_over()
+            for attempt in self._running.values():
+                attempt.give_up()
+            for attempt in self._running.values():
+                attempt.thread.join()  # Nothing may go on behind the back of a run that has ended.
+            raise
+
+    def _play(self) -> list[StepResult]:
+        while True:
+            self._watch()
+            self._start_what_can()
+            if len(self._results) == len(self._tasks):
+                return [self._results[key] for key in self._tasks]
+            self._wait()
+            self._give_up_what_is_late()
+
+    def _start_what_can(self) -> None:
+        """In the order of the tasks: what is skipped here is already known to those that wait for it."""
+        for key, missing in list(self._missing.items()):
+            number, not_before = self._retries.get(key, (1, 0.0))
+            if missing or key in self._running or time.monotonic() < not_before:
+                continue
+            task = self._tasks[key]
+            if reason := reason_to_skip(task.run_if, self._awaited(task)):
+                self._steps[key].skip(reason)
+                self._settle(task, StepResult(task.source.source_id, task.source.target, Status.SKIPPED, error=reason))
+            elif len(self._running) < PARALLEL_STEPS:
+                self._start(task, number)
+
+    def _awaited(self, task: Task) -> dict[str, Standing]:
+        """How those ended that the task waits for, by the names that people gave them."""
+        return {self._tasks[key].source.source_id: self._standings[key] for key in task.waits_for}
+
+    def _start(self, task: Task, number: int) -> None:
+        step = self._steps[task.key]
+        if number > 1:
+            (step,) = self._run.plan([_new_step(task, number)])
+        attempt = Attempt(self._module, task, number, self._shared.context(step), self._finished.put)
+        self._running[task.key] = attempt
+        attempt.start(self._progress)
+
+    def _wait(self) -> None:
+        """Until an attempt is over, or it is time to look at something else."""
+        moments = [attempt.deadline for attempt in self._running.values() if attempt.deadline]
+        now = time.monotonic()
+        moments += [not_before for _, not_before in self._retries.values() if not_before > now]
+        soonest = min([self._watched_at + WATCH_SECONDS, *moments]) - now
+        with suppress(Empty):
+            attempt = self._finished.get(timeout=max(0.0, soonest))
+            if self._running.get(attempt.task.key) is attempt:
+                del self._running[attempt.task.key]
+                self._take(attempt)
+
+    def _take(self, attempt: Attempt, result: StepResult | None = None) -> None:
+        """An attempt is over: its task is settled, or tried again later."""
+        result = result or attempt.result
+        if result is None:
+            raise attempt.error or RuntimeError(f"{attempt.thread.name} ended without a result")
+        source = attempt.task.source
+        if result.status == Status.FAILED:
+            self._stop_if_over()
+        if result.status == Status.FAILED and attempt.number <= source.max_retries:
+            self._retries[attempt.task.key] = attempt.number + 1, time.monotonic() + (source.retry_seconds or 0)
+            return
+        self._retries.pop(attempt.task.key, None)
+        self._settle(attempt.task, result)
+
+    def _settle(self, task: Task, result: StepResult) -> None:
+        self._results[task.key] = result
+        del self._missing[task.key]
+        for missing in self._missing.values():
+            missing.discard(task.key)
+        self._standings[task.key] = standing(result.status, task.run_if, self._awaited(task))
+        self._progress(result)
+
+    def _give_up_what_is_late(self) -> None:
+        now = time.monotonic()
+        for key, attempt in list(self._running.items()):
+            if attempt.deadline is None or attempt.deadline > now:
+                continue
+            attempt.deadline = None
+            if reason := self._time_out(attempt):
+                del self._running[key]
+                attempt.give_up()
+                self._take(attempt, attempt.ended(Status.FAILED, error=reason))
+
+    def _time_out(self, attempt: Attempt) -> str | None:
+        """End the attempt's step, and so its right to commit; the reason, or None if it has done its work or ended by itself."""
+        reason = f"timed out after {attempt.task.source.timeout_seconds:g} s"
+        with self._store.write() as tx:
+            step = run_log.get_step(tx, attempt.context.step.id)
+            if step.committed_at and step.step_type in LOADS:
+                return None
+            with suppress(Conflict):
+                run_log.finish_step(tx, step.id, failed(reason), self._actor)
+                return reason
+        return None
+
+    def _watch(self) -> None:
+        """Look now and then whether somebody else ended the run, or it is to stop. Raises Fenced."""
+        if time.monotonic() - self._watched_at >= WATCH_SECONDS or self._stop.is_set():
+            self._watched_at = time.monotonic()
+            with suppress(Unavailable):  # The store may be back for the next look.
+                self._stop_if_over()
+
+    def _stop_if_over(self) -> None:
+        with self._store.read() as tx:
+            is_open = run_log.get(tx, self._run.id).is_open
+        if self._stop.is_set() or not is_open:
+            self._stop_all()
+
+    def _stop_all(self) -> NoReturn:
+        with self._store.write() as tx:
+            run = run_log.get(tx, self._run.id)
+            if run.is_open:
+                run = run_log.finish(tx, run.id, cancelled("it was told to stop"), self._actor, from_outside=True)
+        self._interrupt()
+        for attempt in self._running.values():
+            attempt.give_up()
+        ends = time.monotonic() + GRACE_SECONDS
+        for attempt in self._running.values():
+            attempt.thread.join(max(0.0, ends - time.monotonic()))
+        self._running.clear()
+        raise Fenced(f"run {run.id} has already ended: {run.status}; nothing more is started")
+
+    @property
+    def _actor(self) -> str:
+        return self._run.run.worker_instance or ""
 
 
-def _run_level(
-    plane: Plane, module: Module, steps: list[tuple[FilesSource | SqlSource, ActiveStep]], base: Path, progress: Progress
-) -> list[StepResult]:
-    def one(item: tuple[FilesSource | SqlSource, ActiveStep]) -> StepResult:
-        result = _run_step(plane, module, *item, base, progress)
-        progress(result)
-        return result
-
-    with ThreadPoolExecutor(min(PARALLEL_STEPS, len(steps)), thread_name_prefix="step") as pool:
-        return list(pool.map(one, steps))
-
-
-def _run_step(
-    plane: Plane, module: Module, source: FilesSource | SqlSource, step: ActiveStep, base: Path, progress: Progress
-) -> StepResult:
-    target = str(source.target_config.name)
-    progress(StepResult(source.source_id, target, Status.RUNNING))
-    try:
-        with step:
-            loaded = load(plane, module.module_name, source, base, step.fence)
-            step.rows_processed = loaded.rows
-            step.metadata.update(loaded.detail)
-    except LakeledgerError as error:
-        return StepResult(source.source_id, target, Status.FAILED, error=" ".join(str(error).split()))
-    except Exception as error:  # noqa: BLE001 - the outermost loop of a step: one source must not stop the others
-        return StepResult(source.source_id, target, Status.FAILED, error=describe(error))
-    return StepResult(source.source_id, target, Status.COMPLETED, loaded)
+def _new_step(task: Task, number: int = 1) -> NewStep:
+    source = task.source
+    again = {"attempt": number} if number > 1 else {}
+    metadata = {"execution_order": source.execution_order, **again}
+    return NewStep(source.source_id, source.transformation_config.task_type, source.target or None, metadata)

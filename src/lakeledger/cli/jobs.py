@@ -1,0 +1,239 @@
+"""`lakeledger jobs`: the jobs that follow from the control table, on whichever backend they are."""
+
+from __future__ import annotations
+
+import shlex
+from collections.abc import Iterator, Sequence
+from contextlib import contextmanager
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Any
+
+import click
+
+from lakeledger.cli import show
+from lakeledger.cli.control_table import pairs
+from lakeledger.cli.options import Options, shared
+from lakeledger.config import suggest
+from lakeledger.errors import Invalid, NotFound
+from lakeledger.redaction import scrub, scrub_value
+
+if TYPE_CHECKING:
+    from lakeledger.jobs import Job, JobBackend
+    from lakeledger.jobs.model import JobRun
+
+JOB = '{"job_id", "module_name", "name", "control_table", "is_paused", "starts", "next_run_at", "settings"}'
+LAST_RUNS = 10
+
+
+@dataclass(frozen=True)
+class Jobs:
+    """The jobs of one backend, and what only the local one knows of them."""
+
+    backend: JobBackend
+
+    def get(self, word: str) -> Job:
+        """The job with that id, the beginning of an id, or the name of its module. Raises NotFound or Invalid."""
+        found = self.backend.list()
+        for matches in (_is_id, _is_named, _begins):
+            named = [job for job in found if matches(job, word)]
+            if len(named) == 1:
+                return named[0]
+            if named:
+                raise Invalid(f"{word!r} could be several jobs: {', '.join(sorted(job.job_id for job in named))}; give more of the id")
+        names = sorted({job.module_name or job.name for job in found})
+        raise NotFound(f"no job {word!r} on {self.backend.name}: `lakeledger jobs list` shows them{suggest(word, names)}")
+
+    def document(self, job: Job) -> dict[str, Any]:
+        """A job as scripts read it."""
+        from lakeledger.jobs import OWNER_TAG
+        from lakeledger.jobs.local import LocalBackend
+
+        return {
+            "job_id": job.job_id,
+            "module_name": job.module_name,
+            "name": job.name,
+            "control_table": job.tags.get(OWNER_TAG),
+            "is_paused": job.is_paused,
+            "starts": starts(job.settings),
+            "next_run_at": self.backend.get(job.job_id).next_run_at if isinstance(self.backend, LocalBackend) else None,
+            "settings": scrub_value(job.settings),
+        }
+
+    def runs(self, job: Job) -> Sequence[JobRun]:
+        """Its last runs, as far as the backend tells."""
+        from lakeledger.jobs.local import LocalBackend
+
+        return self.backend.runs(job.job_id, LAST_RUNS) if isinstance(self.backend, LocalBackend) else []
+
+    def set_pause(self, job: Job, status: str) -> Job:
+        """Let what starts the job rest, or not. Raises Invalid if nothing starts it."""
+        from lakeledger.jobs import JobSpec
+
+        parts = {name: {**job.settings[name], "pause_status": status} for name in ("schedule", "trigger") if job.settings.get(name)}
+        if not parts:
+            raise Invalid(f"nothing starts job {job.name} by itself: it has neither a schedule nor a trigger")
+        return self.backend.update(job.job_id, JobSpec(job.module_name or job.name, parts))
+
+
+@contextmanager
+def open_jobs(options: Options) -> Iterator[Jobs]:
+    """The jobs of the settings' backend. Raises NotInstalled or Invalid."""
+    from lakeledger.control.opening import open_backend
+
+    with options.open() as ledger:
+        yield Jobs(open_backend(ledger.settings.control.backend, ledger.store, ledger.worker))
+
+
+@click.group()
+def jobs() -> None:
+    """The modules' jobs: list, show, run, pause and resume them."""
+
+
+@jobs.command("list")
+@shared(f'{{"backend", "jobs": [{JOB}]}}')
+def list_jobs(options: Options) -> None:
+    """Every job that lakeledger made.
+
+    lakeledger jobs list
+    """
+    with open_jobs(options) as opened:
+        found = sorted((opened.document(job) for job in opened.backend.list()), key=lambda job: (job["name"], job["job_id"]))
+    if options.as_json:
+        show.print_json({"backend": opened.backend.name, "jobs": found})
+        return
+    if not found:
+        click.echo(f"no jobs on {opened.backend.name} yet")
+        show.print_next(options.command("plan"))
+        return
+    ids = show.short_ids([job["job_id"] for job in found])
+    rows = [(short, *_job_row(job)) for short, job in zip(ids, found, strict=True)]
+    show.print_table(["job", "~module", "starts", "", "next run", "~control table"], rows)
+    show.print_next(options.command(f"jobs show {ids[0]}"))
+
+
+@jobs.command("show")
+@click.argument("job_id", metavar="ID")
+@shared(f'{{"backend", "job": {JOB}, "runs": [row of local_job_runs]}}')
+def show_job(options: Options, job_id: str) -> None:
+    """One job: settings, tasks, last runs. The beginning of the ID or its module's name is enough.
+
+    lakeledger jobs show shop
+    """
+    with open_jobs(options) as opened:
+        job = opened.get(job_id)
+        document, runs = opened.document(job), opened.runs(job)
+    if options.as_json:
+        found = [{**vars(run), "reason": run.reason and scrub(run.reason), "parameters": scrub_value(run.parameters)} for run in runs]
+        show.print_json({"backend": opened.backend.name, "job": document, "runs": found})
+        return
+    settings = document["settings"]
+    parameters = {item["name"]: item.get("default", "") for item in settings.get("parameters") or []}
+    show.print_facts(
+        {
+            "job": f"{job.job_id} on {opened.backend.name}",
+            "module": job.module_name,
+            "control table": document["control_table"],
+            "description": settings.get("description"),
+            "starts": (document["starts"] or "when asked") + (" (paused)" if document["is_paused"] else ""),
+            "next run": show.moment(document["next_run_at"]),
+            "parameters": ", ".join(f"{name}={value}" for name, value in parameters.items()) or None,
+        }
+    )
+    show.print_table(["~task", "type", "~after"], [_task_row(task) for task in settings.get("tasks") or []], title="tasks")
+    if runs:
+        rows = [(run.id, run.status, run.cause, show.ago(run.due_at), run.run_id or "", scrub(run.reason or "")) for run in runs]
+        show.print_table(["~run", "status", "cause", "due", "~in the run log", "~reason"], rows, title="last runs")
+    show.print_next(options.command(f"jobs run {shlex.quote(job.module_name or job.job_id)}"))
+
+
+@jobs.command("run")
+@click.argument("job_id", metavar="ID")
+@click.option("--param", "parameters", metavar="NAME=VALUE", multiple=True, help="A parameter of the job; may be repeated.")
+@shared('{"job_id", "run_id"}')
+def run_job(options: Options, job_id: str, parameters: Sequence[str]) -> None:
+    """Ask for a run now, also of a paused job. A local run is carried out by `lakeledger scheduler`.
+
+    lakeledger jobs run shop --param day=2026-01-31
+    """
+    values = pairs(parameters, "parameter")
+    with open_jobs(options) as opened:
+        job = opened.get(job_id)
+        run_id = opened.backend.run_now(job.job_id, values)
+    if options.as_json:
+        show.print_json({"job_id": job.job_id, "run_id": run_id})
+        return
+    click.echo(f"run {run_id} of {job.name} was asked for")
+    if opened.backend.name == "local":
+        show.print_next(options.command("scheduler --once"))
+
+
+@jobs.command("pause")
+@click.argument("job_id", metavar="ID")
+@shared('{"job_id", "is_paused"}')
+def pause_job(options: Options, job_id: str) -> None:
+    """Let nothing start a job by itself.
+
+    lakeledger jobs pause shop
+    """
+    _set_pause(options, job_id, "PAUSED", "resume")
+
+
+@jobs.command("resume")
+@click.argument("job_id", metavar="ID")
+@shared('{"job_id", "is_paused"}')
+def resume_job(options: Options, job_id: str) -> None:
+    """Let its schedule or trigger start a job again.
+
+    lakeledger jobs resume shop
+    """
+    _set_pause(options, job_id, "UNPAUSED", "pause")
+
+
+def starts(settings: dict[str, Any]) -> str:
+    """What starts a job by itself, in a few words."""
+    timing, trigger = settings.get("schedule") or {}, settings.get("trigger") or {}
+    told = []
+    if cron := timing.get("quartz_cron_expression") or timing.get("cron"):
+        told.append(f"{cron} {timing.get('timezone_id', 'UTC')}")
+    if files := trigger.get("file_arrival"):
+        told.append(f"files in {scrub(str(files.get('url')))}")
+    if tables := trigger.get("table_update"):
+        told.append(f"changes of {', '.join(tables.get('table_names') or [])}")
+    return "; ".join(told)
+
+
+def _set_pause(options: Options, job_id: str, status: str, back: str) -> None:
+    with open_jobs(options) as opened:
+        job = opened.set_pause(opened.get(job_id), status)
+    if options.as_json:
+        show.print_json({"job_id": job.job_id, "is_paused": job.is_paused})
+        return
+    click.echo(f"{job.name} is {'paused' if job.is_paused else 'started again by its schedule or trigger'}")
+    show.print_next(options.command(f"jobs {back} {shlex.quote(job.module_name or job.job_id)}"))
+
+
+def _job_row(job: dict[str, Any]) -> tuple[str, ...]:
+    paused = "paused" if job["is_paused"] else ""
+    return job["module_name"] or job["name"], job["starts"], paused, _when(job), job["control_table"] or ""
+
+
+def _task_row(task: dict[str, Any]) -> tuple[str, str, str]:
+    kind = next((name.removesuffix("_task") for name in task if name.endswith("_task")), "")
+    return task["task_key"], kind, ", ".join(each["task_key"] for each in task.get("depends_on") or [])
+
+
+def _when(job: dict[str, Any]) -> str:
+    at = job["next_run_at"]
+    return f"{at:%Y-%m-%d %H:%M} UTC" if at and not job["is_paused"] else ""
+
+
+def _is_id(job: Job, word: str) -> bool:
+    return job.job_id == word
+
+
+def _is_named(job: Job, word: str) -> bool:
+    return word in (job.module_name, job.name)
+
+
+def _begins(job: Job, word: str) -> bool:
+    return bool(word) and job.job_id.startswith(word)

@@ -1,0 +1,120 @@
+"""`lakeledger scheduler`: carry out local jobs when they are due."""
+
+from __future__ import annotations
+
+import threading
+from collections import deque
+from typing import Any
+
+import click
+
+from lakeledger import Ledger
+from lakeledger.cli import DONE, FAILED, PARTLY_FAILED, show
+from lakeledger.cli.carrying import Carrier, carrier
+from lakeledger.cli.options import Options, shared
+from lakeledger.cli.stopping import when_told
+from lakeledger.jobs.local import LocalBackend
+from lakeledger.jobs.model import JobRun
+from lakeledger.jobs.scheduler import GRACE_SECONDS, POLL_SECONDS, Due, Outcome, Scheduler
+from lakeledger.redaction import scrub
+
+# A process that runs for months remembers only what it did lately.
+REMEMBERED = 1_000
+
+
+class Watched:
+    """A carrier whose runs are told as they begin and end, and remembered."""
+
+    def __init__(self, inner: Carrier, *, silent: bool) -> None:
+        self._inner = inner
+        self._silent = silent
+        self.ids: deque[str] = deque(maxlen=REMEMBERED)
+
+    def execute(self, due: Due) -> Outcome:
+        """Carry out a run, and tell it."""
+        self.ids.append(due.run.id)
+        self.say(f"{due.job.name}: run {due.run.id} begins ({due.run.cause})")
+        try:
+            outcome = self._inner.execute(due)
+        except BaseException as error:
+            self.say(f"{due.job.name}: run {due.run.id} ended: {error}")
+            raise
+        self.say(f"{due.job.name}: run {due.run.id} {outcome.status}{f': {outcome.reason}' if outcome.reason else ''}")
+        return outcome
+
+    def say(self, text: str) -> None:
+        """On stderr, for whoever watches."""
+        if not self._silent:
+            click.echo(show.scrubbed(text), err=True)
+
+
+@click.command("scheduler")
+@click.option("--once", is_flag=True, help="Carry out what is due now, and end.")
+@shared('{"runs": [row of local_job_runs]}')
+def scheduler(options: Options, once: bool) -> int:
+    """Carry out local jobs when their schedule, their trigger or somebody asks for it, until it is told to end.
+
+    Several may run at once: each run is carried out by one. At the end what is under way is given time to finish. With --once the exit
+    code says how the runs went: 3 if some failed, 1 if all did.
+
+      lakeledger scheduler
+      lakeledger scheduler --once
+    """
+    stop = threading.Event()
+    with options.open() as ledger, carrier(ledger) as inner, when_told(stop.set):
+        watched = Watched(inner, silent=options.as_json)
+        clockwork = Scheduler(
+            ledger.store,
+            ledger.worker,
+            watched.execute,
+            versions=inner.versions,
+            tell=watched.say,
+            lease_seconds=ledger.settings.lease_seconds,
+        )
+        if once:
+            _run_once(clockwork, stop)
+        else:
+            watched.say("waiting for jobs that are due; Ctrl-C ends it")
+        if not once or stop.is_set():
+            clockwork.run(stop, GRACE_SECONDS)
+        runs = _runs(ledger, list(watched.ids))
+    if options.as_json:
+        show.print_json({"runs": [_document(run) for run in runs]})
+    elif not runs:
+        click.echo("nothing was due")
+    else:
+        rows = [(run.id, run.status, run.cause, run.run_id or "", scrub(run.reason or "")) for run in runs]
+        show.print_table(["~run", "status", "cause", "~in the run log", "~reason"], rows)
+        show.print_next(options.command("runs list"))
+    return exit_code(runs) if once else DONE
+
+
+def exit_code(runs: list[JobRun]) -> int:
+    """0 if nothing failed, 3 if something else did not, else 1."""
+    failed = [run.status == "failed" for run in runs]
+    return DONE if not any(failed) else FAILED if all(failed) else PARTLY_FAILED
+
+
+def _run_once(clockwork: Scheduler, stop: threading.Event) -> None:
+    """Start what is due, and what then is, until nothing is left or somebody ends it."""
+    while not stop.is_set() and clockwork.tick():
+        while not stop.is_set() and not clockwork.drain(POLL_SECONDS):
+            pass
+
+
+def _runs(ledger: Ledger, ids: list[str]) -> list[JobRun]:
+    """The runs as they ended; one whose job was deleted meanwhile is gone."""
+    from lakeledger.errors import NotFound
+
+    backend = LocalBackend(ledger.store, ledger.worker.name)
+    found = []
+    for id in dict.fromkeys(ids):
+        try:
+            found.append(backend.run(id))
+        except NotFound:
+            continue
+    return found
+
+
+def _document(run: JobRun) -> dict[str, Any]:
+    return {**vars(run), "reason": run.reason and scrub(run.reason)}

@@ -1,0 +1,91 @@
+"""One attempt at one task, in a thread of its own, so that it can be given up when it takes too long."""
+
+from __future__ import annotations
+
+import threading
+import time
+from collections.abc import Callable
+from dataclasses import dataclass, replace
+
+from lakeledger.control.documents import TaskSource
+from lakeledger.control.graph import Task
+from lakeledger.errors import LakeledgerError
+from lakeledger.pipelines import references
+from lakeledger.pipelines.interrupting import Interruptible
+from lakeledger.pipelines.load import Loaded, load
+from lakeledger.pipelines.tasks import Context, run_task
+from lakeledger.runs import Status, describe
+
+
+@dataclass(frozen=True)
+class StepResult:
+    """How one source of a module went."""
+
+    source_id: str
+    target: str
+    status: Status
+    loaded: Loaded | None = None
+    error: str | None = None
+
+
+Progress = Callable[[StepResult], None]
+
+
+class Attempt:
+    """One attempt at one task. When it is over it hands itself to `done`, with its result or with an error that is not the task's."""
+
+    def __init__(self, module: str, task: Task, number: int, context: Context, done: Callable[[Attempt], None]) -> None:
+        self.task = task
+        self.number = number
+        self.result: StepResult | None = None
+        self.error: BaseException | None = None
+        self._spark = Interruptible(context.plane.spark, alone=task.source.timeout_seconds is not None)
+        self.context = replace(context, plane=replace(context.plane, spark=self._spark.session))
+        self._module = module
+        self._done = done
+        self.deadline: float | None = None  # when it has taken too long, by the monotonic clock
+        self.thread = threading.Thread(target=self._work, name=f"step-{task.key}", daemon=True)
+
+    def start(self, progress: Progress) -> None:
+        """Begin; `progress` hears of it from the attempt's own thread."""
+        self._progress = progress
+        limit = self.task.source.timeout_seconds
+        self.deadline = None if limit is None else time.monotonic() + limit
+        self.thread.start()
+
+    def give_up(self) -> None:
+        """Tell it to end, and stop what Spark does for it. What it still tries to commit, the ledger refuses once its step has ended."""
+        self.context.stop.set()
+        self._spark.interrupt()
+
+    def ended(self, status: Status, loaded: Loaded | None = None, error: str | None = None) -> StepResult:
+        """A result of this task."""
+        return StepResult(self.task.source.source_id, self.task.source.target, status, loaded, error)
+
+    def _work(self) -> None:
+        try:
+            self._progress(self.ended(Status.RUNNING))
+            self.result = self._run()
+        except BaseException as error:  # noqa: BLE001 - raised again by whoever waits for this thread
+            self.error = error
+        self._done(self)
+
+    def _run(self) -> StepResult:
+        step = self.context.step
+        try:
+            with step:
+                loaded = self._carry_out()
+                step.rows_processed = loaded.rows
+                step.metadata.update(loaded.detail)
+        except LakeledgerError as error:
+            return self.ended(Status.FAILED, error=" ".join(str(error).split()))
+        except Exception as error:  # noqa: BLE001 - the outermost loop of a step: one source must not stop the others
+            return self.ended(Status.FAILED, error=describe(error))
+        return self.ended(Status.COMPLETED, loaded)
+
+    def _carry_out(self) -> Loaded:
+        known = references.values(self.context.run.run, self.task.source.source_id, self.context.parameters)
+        source = references.resolved(self.task.source, known)
+        if isinstance(source, TaskSource):
+            return run_task(self.context, source)
+        return load(self.context.plane, self._module, source, self.context.base, self.context.step.fence, self.context.parameters)

@@ -1,0 +1,64 @@
+"""Work on Spark that can be stopped without stopping anybody else's.
+
+Spark Connect stops by tag. A classic session can only stop all that runs on it, so work that may have to be stopped gets a session of its
+own: the same Spark and settings, but temporary views of other sessions are not seen there.
+"""
+
+from __future__ import annotations
+
+import threading
+from collections.abc import Callable
+from typing import TYPE_CHECKING
+
+from lakeledger import clock
+from lakeledger.errors import Failed
+
+if TYPE_CHECKING:
+    from pyspark.sql import SparkSession
+
+
+class Interruptible:
+    """Spark for one piece of work. With `alone`, it can be stopped on a classic session, too."""
+
+    def __init__(self, start: Callable[[], SparkSession], *, alone: bool) -> None:
+        self._start = start
+        self._alone = alone
+        self._lock = threading.Lock()
+        self._tag = f"lakeledger-{clock.new_id()}"
+        self._stopped = False
+        self._tagged: SparkSession | None = None
+        self._own: SparkSession | None = None
+
+    def session(self) -> SparkSession:
+        """The session to work on, in whichever thread. Raises Failed once the work was stopped."""
+        from lakeledger.pipelines.session import is_remote
+
+        given = self._start()
+        with self._lock:
+            if self._stopped:
+                raise Failed("it was told to stop")
+            if is_remote(given):
+                given.addTag(self._tag)
+                self._tagged = given
+                return given
+            if self._alone and self._own is None:
+                self._own = _like(given)
+            return self._own or given
+
+    def interrupt(self) -> None:
+        """Stop what Spark does for it, and let it do nothing more."""
+        with self._lock:
+            self._stopped = True
+            if self._tagged is not None:
+                self._tagged.interruptTag(self._tag)
+            if self._own is not None:
+                self._own.interruptAll()
+
+
+def _like(given: SparkSession) -> SparkSession:
+    """A new session with the settings that the given one has now."""
+    made = given.newSession()
+    for name, value in given.conf.getAll.items():
+        if made.conf.isModifiable(name):
+            made.conf.set(name, value)
+    return made

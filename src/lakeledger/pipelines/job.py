@@ -1,0 +1,66 @@
+"""A local job that is due, carried out: its module becomes one run of the run log, under the key by which the scheduler finds it again."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import replace
+from pathlib import Path
+from typing import Any
+
+from pydantic import ValidationError
+
+from lakeledger.control.documents import Module
+from lakeledger.errors import Conflict, Invalid
+from lakeledger.jobs.scheduler import Due, Outcome
+from lakeledger.pipelines import Plane
+from lakeledger.pipelines.interrupting import Interruptible
+from lakeledger.pipelines.runner import Progress, run_module
+from lakeledger.runs import ActiveRun, Status
+from lakeledger.runs import store as run_log
+
+
+def run_due(plane: Plane, begin: Callable[..., ActiveRun], due: Due, *, ledger: Any = None, progress: Progress = lambda _: None) -> Outcome:
+    """Run the job's module; `begin` is `Ledger.run`. Raises Invalid, or a retryable Conflict if the module is running already."""
+    module = _module(due)
+    spark = Interruptible(plane.spark, alone=True)
+    given = {"by": due.run.asked_by, "parameters": due.parameters, "config_hash": module.config_hash, "exclusive": due.is_exclusive}
+    run: ActiveRun | None = None
+    try:
+        with begin(module.module_name, _trigger(due), idempotency_key=due.key, retry_of=due.run.run_id, **given) as run:
+            run_module(
+                replace(plane, spark=spark.session),
+                run,
+                module,
+                Path(due.job.base),
+                progress,
+                parameters=due.parameters,
+                stop=due.stop,
+                interrupt=spark.interrupt,
+                ledger=ledger,
+            )
+    except Conflict:
+        if run is None:  # It did not begin. Otherwise somebody ended it, and the run log says how.
+            raise
+    return _ended(plane, run.id)
+
+
+def _module(due: Due) -> Module:
+    try:
+        return Module.model_validate(due.job.module)
+    except ValidationError as error:
+        first = error.errors()[0]
+        where = ".".join(str(part) for part in first["loc"])
+        raise Invalid(f"job {due.job.name} holds a module that cannot be read: {where}: {first['msg']}; apply it again") from error
+
+
+def _trigger(due: Due) -> str:
+    if due.run.attempt > 1:
+        return "retry"
+    return "manual" if due.run.waits else "scheduler"
+
+
+def _ended(plane: Plane, run_id: str) -> Outcome:
+    """What the run log says of it."""
+    with plane.store.read() as tx:
+        run = run_log.get(tx, run_id)
+    return Outcome(run_id, Status(run.status), run.error_message)

@@ -1,0 +1,92 @@
+"""Tasks that are not loads: functions, notebooks, wheels, JARs, dbt; one file each, and what each of them is given."""
+
+from __future__ import annotations
+
+import threading
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+from lakeledger import codec
+from lakeledger.control.documents import TaskSource
+from lakeledger.errors import Failed, Invalid, LakeledgerError
+from lakeledger.pipelines import Plane
+from lakeledger.pipelines.load import Loaded, explain
+from lakeledger.runs import ActiveRun, ActiveStep
+
+if TYPE_CHECKING:
+    from pyspark.sql import SparkSession
+
+DONE = "done"
+
+
+@dataclass(frozen=True)
+class Context:
+    """What a task is given: the ledger, Spark once it asks for it, its run and step, and the job's parameters.
+
+    `stop` is set when the task should end, because it took too long or its run was cancelled: from then on the ledger refuses its commits.
+    """
+
+    run: ActiveRun
+    step: ActiveStep
+    parameters: Mapping[str, str]
+    base: Path
+    plane: Plane
+    stop: threading.Event = field(default_factory=threading.Event)
+    ledger: Any = None  # a Ledger, which is above this package
+
+    @property
+    def spark(self) -> SparkSession:
+        """The Spark session, started when it is first asked for."""
+        from lakeledger.pipelines.tasks.python import send_by_value
+
+        session = self.plane.spark()
+        send_by_value()
+        return session
+
+
+def run_task(context: Context, source: TaskSource) -> Loaded:
+    """Carry out one task. Raises Invalid, NotInstalled or Failed, or what its own code raises."""
+    try:
+        facts = _run(context, source)
+    except LakeledgerError:
+        raise
+    except SystemExit as error:
+        if error.code not in (None, 0):
+            raise Failed(f"{source.source_id} ended with {error.code}") from error
+        facts = {}
+    except Exception as error:
+        if type(error).__module__.partition(".")[0] in ("pyspark", "py4j"):
+            raise Failed(explain(error)) from error
+        raise
+    rows = facts.get("rows")
+    return Loaded(rows if isinstance(rows, int) else 0, None, _storable(source.source_id, facts), said=DONE)
+
+
+def _run(context: Context, source: TaskSource) -> dict[str, Any]:
+    from lakeledger.pipelines.tasks import dbt, notebook, python, spark_jar, wheel
+
+    config = source.transformation_config
+    match config.task_type:
+        case "python":
+            return python.run(context, config.python_task)
+        case "notebook":
+            return notebook.run(context, config.notebook_task)
+        case "python_wheel":
+            return wheel.run(context, config.python_wheel_task)
+        case "dbt":
+            return dbt.run(context, config.dbt_task)
+        case "spark_jar":
+            return spark_jar.run(context, config.spark_jar_task)
+        case "pipeline":
+            raise Invalid(f"{source.source_id} updates a pipeline, which runs on Databricks only: deploy the module there")
+
+
+def _storable(name: str, facts: dict[str, Any]) -> dict[str, Any]:
+    """The facts as the step keeps them. Raises Invalid for what is no JSON."""
+    try:
+        kept: dict[str, Any] = codec.to_plain(facts)
+    except (TypeError, ValueError) as error:
+        raise Invalid(f"{name} gave a fact that cannot be kept as JSON: {error}") from error
+    return kept

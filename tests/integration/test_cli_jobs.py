@@ -1,0 +1,167 @@
+"""`lakeledger jobs` and `scheduler`: the jobs of the control table, asked for and carried out."""
+
+from __future__ import annotations
+
+import json
+import os
+import re
+import signal
+import subprocess
+import sys
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from contract.making import wait_until
+from integration.commands import answer, invoke, refused, shown
+from lakeledger import Ledger
+from lakeledger.jobs import JobSpec
+from lakeledger.jobs.local import LocalBackend
+
+pytestmark = [pytest.mark.usefixtures("quiet", "ledger"), pytest.mark.parametrize("url", ["sqlite"], indirect=True)]
+
+PROGRAM = str(Path(sys.executable).parent / "lakeledger")
+DAILY = {"quartz_cron_expression": "0 0 5 * * ?"}
+TASKS = """\
+from pathlib import Path
+
+def note(context, word="nothing"):
+    with Path("noted.txt").open("a") as file:
+        file.write(f"{word}\\n")
+
+def fail(context):
+    raise ValueError("no")
+"""
+
+
+def python(source_id: str, function: str = "shop_tasks:note", **parameters: str) -> dict[str, Any]:
+    task = {"function": function, "parameters": parameters}
+    return {"source_id": source_id, "source_type": "task", "transformation_config": {"task_type": "python", "python_task": task}}
+
+
+@pytest.fixture
+def deployed(at: list[str], monkeypatch: pytest.MonkeyPatch) -> list[str]:
+    """A control table with two modules and their jobs; the options that lead there."""
+    Path("shop_tasks.py").write_text(TASKS)
+    monkeypatch.syspath_prepend(str(Path.cwd()))
+    monkeypatch.delitem(sys.modules, "shop_tasks", raising=False)
+    modules = [
+        {
+            "module_name": "shop",
+            "schedule": DAILY,
+            "parameters": {"day": "today"},
+            "sources": [python("orders"), python("items", word="items")],
+        },
+        {"module_name": "crm", "sources": [python("people", "shop_tasks:fail")]},
+    ]
+    Path("jobs.yaml").write_text(json.dumps({"modules": modules}))
+    there = [*at, "--warehouse", str(Path("warehouse").absolute())]
+    answer("control", "load", "jobs.yaml", *there)
+    answer("apply", "--yes", *there)
+    return there
+
+
+def test_jobs_are_listed_and_shown(deployed: list[str]) -> None:
+    crm, shop = answer("jobs", "list", *deployed)["jobs"]
+    assert (crm["module_name"], crm["starts"], crm["next_run_at"]) == ("crm", "", None)
+    assert (shop["starts"], shop["is_paused"], shop["next_run_at"] is None) == ("0 0 5 * * ? UTC", False, False)
+    assert re.search(rf"{shop['job_id']}\s+shop\s+0 0 5", shown("jobs", "list", *deployed))
+    for word in ("shop", shop["job_id"], shop["job_id"][:-1]):
+        assert answer("jobs", "show", word, *deployed)["job"]["job_id"] == shop["job_id"]
+    text = shown("jobs", "show", "shop", *deployed)
+    assert "day=today" in text
+    assert "next: lakeledger jobs run shop" in text
+
+
+def test_without_jobs_the_list_says_how_to_get_some(at: list[str]) -> None:
+    assert answer("jobs", "list", *at) == {"backend": "local", "jobs": []}
+    assert shown("jobs", "list", *at).startswith("no jobs on local yet\nnext: lakeledger plan")
+
+
+@pytest.mark.parametrize("verb", ["show", "run", "pause", "resume"])
+def test_a_job_that_is_not_there_or_could_be_several_is_refused(deployed: list[str], verb: str) -> None:
+    refused(["jobs", verb, "shopp", *deployed], 2, "NotFound", "no job 'shopp' on local")
+    refused(["jobs", verb, "0", *deployed], 2, "Invalid", "'0' could be several jobs")
+    refused(["jobs", verb, "", *deployed], 2, "NotFound", "no job ''")
+
+
+def test_a_job_is_paused_and_resumed_and_the_plan_leaves_it_so(deployed: list[str]) -> None:
+    assert answer("jobs", "pause", "shop", *deployed)["is_paused"]
+    assert answer("jobs", "show", "shop", *deployed)["job"]["is_paused"]
+    assert "schedule.pause_status was changed by hand" in shown("plan", "--module", "shop", *deployed)
+    assert "next: lakeledger jobs pause shop" in shown("jobs", "resume", "shop", *deployed)
+    assert not answer("jobs", "show", "shop", *deployed)["job"]["is_paused"]
+    refused(["jobs", "pause", "crm", *deployed], 2, "Invalid", "nothing starts job crm by itself")
+
+
+def test_a_run_is_asked_for_and_carried_out_once(deployed: list[str], ledger: Ledger) -> None:
+    assert "nothing was due" in shown("scheduler", "--once", *deployed)
+    run_id = answer("jobs", "run", "shop", "--param", "day=monday", *deployed)["run_id"]
+    (run,) = answer("scheduler", "--once", *deployed)["runs"]
+    assert (run["id"], run["status"], run["cause"], run["parameters"]) == (run_id, "done", "asked", {"day": "monday"})
+    logged = ledger.runs.get(run["run_id"])
+    assert (logged.pipeline_id, logged.status, logged.trigger_type, logged.parameters) == ("shop", "COMPLETED", "manual", {"day": "monday"})
+    assert sorted(Path("noted.txt").read_text().split()) == ["items", "nothing"]
+    assert answer("scheduler", "--once", *deployed)["runs"] == []
+    assert re.search(rf"{run_id}\s+done\s+asked", shown("jobs", "show", "shop", *deployed))
+    refused(["jobs", "run", "shop", "--param", "dya=1", *deployed], 2, "Invalid", "did you mean 'day'?")
+    refused(["jobs", "run", "shop", "--param", "day", *deployed], 2, "Invalid", "'day' is no parameter: write it as NAME=VALUE")
+
+
+def test_the_scheduler_says_how_runs_went(deployed: list[str]) -> None:
+    answer("jobs", "run", "crm", *deployed)
+    (run,) = answer("scheduler", "--once", *deployed, code=1)["runs"]
+    assert (run["status"], "ValueError: no" in run["reason"]) == ("failed", True)
+    answer("jobs", "run", "crm", *deployed)
+    answer("jobs", "run", "shop", *deployed)
+    said = invoke("scheduler", "--once", *deployed)
+    assert said.exit_code == 3, said.output
+    assert re.search(r"crm: run \S+ FAILED: .*ValueError: no", said.stderr)
+    assert "next: lakeledger runs list" in said.stdout
+
+
+def test_a_run_whose_time_has_come_is_carried_out(deployed: list[str], ledger: Ledger) -> None:
+    backend = LocalBackend(ledger.store, "ann")
+    job_id = answer("jobs", "show", "shop", *deployed)["job"]["job_id"]
+    backend.update(job_id, JobSpec("shop", {"schedule": {"quartz_cron_expression": "* * * * * ?", "timezone_id": "UTC"}}))
+    wait_until(lambda: bool(answer("scheduler", "--once", *deployed)["runs"]))
+    run = backend.runs(job_id)[-1]
+    assert (run.status, run.cause) == ("done", "schedule")
+    assert ledger.runs.get(str(run.run_id)).trigger_type == "scheduler"
+
+
+@pytest.mark.parametrize("number", [signal.SIGINT, signal.SIGTERM])
+def test_the_scheduler_ends_cleanly_when_it_is_told_to(deployed: list[str], number: signal.Signals) -> None:
+    words, around = [PROGRAM, "scheduler", *deployed], {**os.environ, "PYTHONPATH": "."}
+    with (
+        Path("err.txt").open("w") as errors,
+        subprocess.Popen(words, stdout=subprocess.PIPE, stderr=errors, text=True, env=around) as process,
+    ):
+        try:
+            wait_until(lambda: "waiting for jobs" in Path("err.txt").read_text())
+            answer("jobs", "run", "shop", *deployed)
+            wait_until(lambda: "COMPLETED" in Path("err.txt").read_text())
+            process.send_signal(number)
+            out, _ = process.communicate(timeout=60)
+        finally:
+            process.kill()
+    assert process.returncode == 0, Path("err.txt").read_text()
+    assert re.search(r"done\s+asked", out)
+    assert "Traceback" not in Path("err.txt").read_text()
+
+
+def test_one_module_or_one_source_of_the_control_table_is_run(deployed: list[str], ledger: Ledger) -> None:
+    words = ["run", "--control", "control/etl_control"]
+    (module,) = answer(*words, "--module", "shop", "--source", "items", *deployed)["modules"]
+    assert (module["run"]["pipeline_id"], [step["step_name"] for step in module["steps"]]) == ("shop.items", ["items"])
+    assert Path("noted.txt").read_text() == "items\n"
+    with ledger.run("shop.items", exclusive=True):  # a neighbour is no reason to wait
+        assert answer(*words, "--module", "shop", "--source", "orders", *deployed)["modules"][0]["run"]["status"] == "COMPLETED"
+    (module,) = answer(*words, "--module", "shop", *deployed)["modules"]
+    assert (module["run"]["pipeline_id"], len(module["steps"])) == ("shop", 2)
+    refused([*words, *deployed], 2, "Invalid", "say with --module which module")
+    refused([*words, "--module", "shopp", *deployed], 2, "NotFound", "no module 'shopp'")
+    refused([*words, "--module", "shop", "--source", "order", *deployed], 2, "NotFound", "no source 'order' in module shop")
+    refused([*words, "jobs.yaml", *deployed], 2, "Invalid", "give either a FILE or --control")
+    refused(["run", "jobs.yaml", "--source", "items", *deployed], 2, "Invalid", "--source is of a control table")
