@@ -13,16 +13,10 @@ import lakeledger
 from lakeledger import Ledger
 from needs import missing
 from postgres_server import MissingServer, Server, start
+from spark_conf import SPARK_CONF
 
 if TYPE_CHECKING:
     from pyspark.sql import SparkSession
-
-SPARK_CONF = {
-    "spark.sql.shuffle.partitions": "1",
-    "spark.sql.adaptive.enabled": "false",
-    "spark.driver.memory": "1g",
-    "spark.driver.extraJavaOptions": "-XX:TieredStopAtLevel=1 -XX:+UseSerialGC",
-}
 
 
 @pytest.fixture(scope="session")

@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING
 
 import pytest
 
-from conftest import SPARK_CONF
+from spark_conf import SPARK_CONF
 from jars import DELTA_CONF, delta_jars
 from lakeledger.config import SparkSettings
 from lakeledger.pipelines.session import open_session

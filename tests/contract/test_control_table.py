@@ -22,6 +22,8 @@ if TYPE_CHECKING:
     from pyspark.sql import SparkSession
 
 ON = os.environ.get("LAKELEDGER_TESTS_CONTROL", "delta")
+# The same code decides these for every table, and Spark takes seconds for each commit.
+once = pytest.mark.skipif(ON != "delta", reason="decided by the same code for every table")
 
 
 @pytest.fixture(params=[ON])
@@ -129,6 +131,7 @@ def test_a_row_that_somebody_else_changed_is_a_conflict_that_shows_both(control:
     assert control.read() == theirs
 
 
+@once
 def test_a_row_that_somebody_else_deleted_or_added_is_a_conflict(control: ControlTable) -> None:
     empty = control.read()
     base = control.commit(put(source("a")), empty, by="anna")
@@ -139,6 +142,7 @@ def test_a_row_that_somebody_else_deleted_or_added_is_a_conflict(control: Contro
         control.commit(put(source("a", execution_order=5)), base, by="bob")
 
 
+@once
 def test_whoever_makes_the_same_change_second_must_look_again(control: ControlTable) -> None:
     base = control.commit(put(source()), control.read(), by="anna")
     theirs = control.commit(put(source(is_active=False)), base, by="anna")

@@ -16,10 +16,10 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 import lakeledger
-from conftest import SPARK_CONF
 from lakeledger import LakeledgerError, Settings, SparkSettings, failpoints
 from lakeledger.control import documents
 from lakeledger.testing import kill_at
+from spark_conf import SPARK_CONF
 
 if TYPE_CHECKING:
     from pyspark.sql import SparkSession

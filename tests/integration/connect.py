@@ -9,10 +9,10 @@ from pathlib import Path
 from typing import Any
 
 import lakeledger
-from conftest import SPARK_CONF
 from lakeledger import LakeledgerError, Settings, SparkSettings
 from lakeledger.control import documents
 from lakeledger.pipelines.session import is_remote
+from spark_conf import SPARK_CONF
 
 DOCUMENT = """\
 modules:

@@ -13,7 +13,7 @@ from jars import MissingJars, delta_jars
 from needs import missing
 
 TESTS = Path(__file__).parent.parent
-DEADLINE_SECONDS = 900
+DEADLINE_SECONDS = 1_500
 
 
 @pytest.mark.timeout(DEADLINE_SECONDS + 400)

@@ -12,8 +12,8 @@ import pytest
 
 import lakeledger
 from lakeledger import Ledger, NotFound, SparkSettings
-from lakeledger.db.queries import statement
 from lakeledger.control import documents
+from lakeledger.db.queries import statement
 from lakeledger.pipelines.runner import ModuleResult, StepResult
 from lakeledger.runs import Status
 from lakeledger.tables import Change, Layout, parse_name

@@ -255,6 +255,8 @@ def test_jobs_can_be_read_when_they_are_given_and_never_written(control: DeltaCo
         ("SELECT zeroblob(1000000000)", "too big"),
         ("SELECT 'a", "cannot read the statement"),
         ("SELECT FROM WHERE", "cannot"),
+        ("DELETE etl_control WHERE true", "DELETE FROM table WHERE"),
+        ("INSERT INTO VALUES ('a')", "INSERT INTO table VALUES"),
         ("SELECT TIMESTAMP 'soon'", "'soon' is no timestamp"),
         ("SELECT now() - INTERVAL '1 2' DAY TO HOUR", "does not run without Spark"),
         (f"SELECT {'(' * 3000}1{')' * 3000}", "nested too deeply"),
