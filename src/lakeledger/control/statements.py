@@ -16,6 +16,11 @@ from lakeledger.errors import Invalid
 if TYPE_CHECKING:
     from sqlglot import exp
 
+_SHAPES = {
+    "INSERT": "INSERT INTO table VALUES (…), or INSERT INTO table (columns) VALUES (…)",
+    "UPDATE": "UPDATE table SET column = value WHERE …",
+    "DELETE": "DELETE FROM table WHERE …",
+}
 _PLAIN = re.compile(r"[A-Za-z_][A-Za-z0-9_]*")
 
 Kind = Literal["INSERT", "UPDATE", "DELETE", "SELECT"]
@@ -59,6 +64,8 @@ def parse(text: str, name: str, *, has_jobs: bool = False) -> Statement:
     if kind == "SELECT":
         return Statement(kind, _for_sqlite(tree))
     table = tree.this.this if isinstance(tree.this, exp.Schema) else tree.this
+    if not isinstance(table, exp.Table) or table.name not in tables:
+        raise Invalid(f"cannot read the statement: {_SHAPES[kind]}")
     target = tables[table.name]
     if target is None:
         raise Invalid(f"{table.name} cannot be written: it says which job belongs to which module, and lakeledger keeps it")
