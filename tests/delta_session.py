@@ -6,10 +6,10 @@ from typing import TYPE_CHECKING
 
 import pytest
 
-from spark_conf import SPARK_CONF
 from jars import DELTA_CONF, delta_jars
 from lakeledger.config import SparkSettings
 from lakeledger.pipelines.session import open_session
+from spark_conf import SPARK_CONF
 
 if TYPE_CHECKING:
     from pyspark.sql import SparkSession

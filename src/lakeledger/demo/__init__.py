@@ -16,12 +16,12 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from lakeledger import config
+from lakeledger.control import documents
 from lakeledger.demo import landing, oracle, shop
 from lakeledger.demo.folder import YAML, prepare
 from lakeledger.errors import Failed, Invalid
 from lakeledger.ledger import Ledger
 from lakeledger.ledger import open as open_ledger
-from lakeledger.control import documents
 from lakeledger.runs import Run, Status
 from lakeledger.tables import Table
 
