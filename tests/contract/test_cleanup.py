@@ -115,7 +115,7 @@ def test_what_something_open_came_from_stays_with_it(ledger: Ledger) -> None:
     an_error(ledger, sync_run_id=run_of_error)
     resolved = an_error(ledger)
     letter = a_letter(ledger, sync_run_id=run_of_letter, error_log_id=resolved)
-    ledger.errors.resolve(resolved)
+    execute(ledger, "update error_log set status = 'resolved', resolved_at = :now where id = :id", id=resolved)
     grow_old(ledger)
     assert ledger.sync.cleanup() == NOTHING
     ledger.dead_letters.discard(letter)

@@ -381,7 +381,7 @@ UNKNOWN = {"position": Advance(parse_source("shop"), NumberPosition(9), expected
         (BACK, Conflict),
         (UNKNOWN, Conflict),
         ({"table": "silver.brand_new", **BACK}, Conflict),
-        ({"summary": {"bad": object()}}, TypeError),
+        ({"summary": {"bad": object()}}, Invalid),
     ],
     ids=["schema", "layout", "base", "known path", "position goes back", "position elsewhere", "new table", "not JSON"],
 )

@@ -85,6 +85,7 @@ class MetadataMonitor:
         imported = self._import(errors)
         deployment = self._opened.deployment
         try:
+            deployment.table.create()
             applied = deployment.apply(deployment.plan())
             version = deployment.table.read().version
         except LakeledgerError as error:
