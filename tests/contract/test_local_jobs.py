@@ -72,6 +72,8 @@ def test_what_is_not_there_is_named(backend: LocalBackend) -> None:
     [
         ({"schedule": {"quartz_cron_expression": "0 0 25 * * ?"}}, "cannot read its hour"),
         ({"schedule": {"quartz_cron_expression": "0 0 6 * * ?", "timezone_id": "Europe/Berln"}}, "did you mean 'Europe/Berlin'"),
+        ({"max_concurrent_runs": "many"}, "max_concurrent_runs of job shop must be a number from 0, not 'many'"),
+        ({"timeout_seconds": -1}, "timeout_seconds of job shop must be a number"),
         ({"trigger": {"file_arrival": {}}}, "either file_arrival or table_update"),
         ({"trigger": {"file_arrival": {"wait_after_last_change_seconds": 1}}}, "needs the url"),
         ({"trigger": {"table_update": {"condition": "ANY_UPDATED"}}}, "needs table_names"),

@@ -21,6 +21,7 @@ from lakeledger.runs import store as run_log
 sql = load("lakeledger.jobs")
 
 STARTERS = ("schedule", "trigger")
+NUMBERS = ("max_concurrent_runs", "timeout_seconds", "max_retries", "min_retry_interval_millis")
 
 
 @dataclass(frozen=True)
@@ -138,6 +139,9 @@ def _put(tx: Transaction, before: LocalJob, settings: dict[str, Any], module: di
 def _columns(settings: Mapping[str, Any], name: str, now: datetime) -> dict[str, Any]:
     """What follows from the settings. Raises Invalid."""
     timing, trigger = settings.get("schedule"), settings.get("trigger")
+    for number in NUMBERS:
+        if not isinstance(value := settings.get(number) or 0, int | float) or value < 0:
+            raise Invalid(f"{number} of job {settings.get('name') or name} must be a number from 0, not {value!r}")
     if timing:
         schedule.check(timing)
     if trigger:

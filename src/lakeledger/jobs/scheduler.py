@@ -10,6 +10,7 @@ from __future__ import annotations
 
 import threading
 from collections.abc import Callable, Mapping, Sequence
+from contextlib import suppress
 from dataclasses import dataclass, field
 from datetime import datetime, timedelta
 from pathlib import Path
@@ -127,8 +128,9 @@ class Scheduler:
                 self.tick()
                 self._tidy()
                 pause = self._pause()
-            except LakeledgerError as error:
-                self._report("", f"the scheduler could not work: {error}")
+                self._problems.pop("", None)
+            except Exception as error:  # noqa: BLE001 - the outermost loop: whatever it is, it may be over at the next look
+                self._report("", f"the scheduler could not work: {_told(error)}")
                 pause = POLL_SECONDS
             stop.wait(pause)
         self.drain(grace_seconds)
@@ -141,7 +143,8 @@ class Scheduler:
         ends = clock.now() + timedelta(seconds=seconds)
         while (left := self._under_way()) and (wait := (ends - clock.now()).total_seconds()) > 0:
             left[0][1].join(min(wait, POLL_SECONDS))
-            self._watch_mine(self._now())
+            with suppress(LakeledgerError):  # What cannot be held on to now, others will settle.
+                self._watch_mine(self._now())
         return not self._under_way()
 
     def _settle_lost(self, at: datetime) -> None:
@@ -233,8 +236,8 @@ class Scheduler:
     def _next_time(self, job: LocalJob, after: datetime) -> datetime | None:
         try:
             return schedule.next_time(job.settings.get("schedule") or {}, after)
-        except LakeledgerError as error:  # Somebody wrote it past every check: it must not stop the other jobs.
-            self._report(job.job_id, f"job {job.name} is no longer started: {error}")
+        except Exception as error:  # noqa: BLE001 - somebody wrote it past every check: it must not stop the other jobs
+            self._report(job.job_id, f"job {job.name} is no longer started: {_told(error)}")
             return None
 
     def _look(self, at: datetime) -> None:
@@ -261,8 +264,8 @@ class Scheduler:
             else:
                 tables = trigger["table_update"]
                 found = triggers.tables_moved(tables, job.seen, self._versions(tables["table_names"]), at)
-        except LakeledgerError as error:
-            self._report(job.job_id, f"job {job.name} cannot look whether it is due: {error}")
+        except Exception as error:  # noqa: BLE001 - one place that cannot be looked at must not stop the other jobs
+            self._report(job.job_id, f"job {job.name} cannot look whether it is due: {_told(error)}")
             return None
         self._problems.pop(job.job_id, None)
         return found
@@ -294,10 +297,8 @@ class Scheduler:
             outcome = self._execute(due)
         except Conflict as error:
             outcome = Outcome(None, Status.SKIPPED if error.retryable else Status.FAILED, str(error))
-        except LakeledgerError as error:
-            outcome = Outcome(None, Status.FAILED, str(error))
         except BaseException as error:  # noqa: BLE001 - the outermost loop of a run: whatever it raised, its end is written down
-            outcome = Outcome(None, Status.FAILED, describe(error))
+            outcome = Outcome(None, Status.FAILED, _told(error))
         try:
             with self._store.write() as tx:
                 self._end(tx, due, outcome)
@@ -338,6 +339,10 @@ class Scheduler:
 
 def _is_full(job: LocalJob, counts: Mapping[tuple[str, str], int]) -> bool:
     return counts.get((job.job_id, "queued"), 0) + counts.get((job.job_id, "running"), 0) >= job.max_concurrent_runs
+
+
+def _told(error: BaseException) -> str:
+    return str(error) if isinstance(error, LakeledgerError) else describe(error)
 
 
 def _storage(url: str, base: str) -> Storage:

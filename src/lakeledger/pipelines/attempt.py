@@ -16,6 +16,8 @@ from lakeledger.pipelines.load import Loaded, load
 from lakeledger.pipelines.tasks import Context, run_task
 from lakeledger.runs import Status, describe
 
+INTERRUPT_SECONDS = 0.5
+
 
 @dataclass(frozen=True)
 class StepResult:
@@ -56,11 +58,17 @@ class Attempt:
     def give_up(self) -> None:
         """Tell it to end, and stop what Spark does for it. What it still tries to commit, the ledger refuses once its step has ended."""
         self.context.stop.set()
-        self._spark.interrupt()
+        threading.Thread(target=self._interrupt, name=f"interrupt-{self.task.key}", daemon=True).start()
 
     def ended(self, status: Status, loaded: Loaded | None = None, error: str | None = None) -> StepResult:
         """A result of this task."""
         return StepResult(self.task.source.source_id, self.task.source.target, status, loaded, error)
+
+    def _interrupt(self) -> None:
+        # Again and again: it may be about to start another query.
+        while self.thread.is_alive():
+            self._spark.interrupt()
+            self.thread.join(INTERRUPT_SECONDS)
 
     def _work(self) -> None:
         try:

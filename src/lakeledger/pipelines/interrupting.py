@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import threading
 from collections.abc import Callable
+from contextlib import suppress
 from typing import TYPE_CHECKING
 
 from lakeledger import clock
@@ -50,9 +51,18 @@ class Interruptible:
         with self._lock:
             self._stopped = True
             if self._tagged is not None:
-                self._tagged.interruptTag(self._tag)
+                _quietly(self._tagged.interruptTag, self._tag)
             if self._own is not None:
-                self._own.interruptAll()
+                _quietly(self._own.interruptAll)
+
+
+def _quietly(interrupt: Callable[..., object], *words: str) -> None:
+    """A Spark that is gone does nothing more anyway."""
+    from py4j.protocol import Py4JError  # type: ignore[import-untyped]  # py4j has no types
+    from pyspark.errors import PySparkException
+
+    with suppress(PySparkException, Py4JError, OSError):
+        interrupt(*words)
 
 
 def _like(given: SparkSession) -> SparkSession:

@@ -15,7 +15,7 @@ from lakeledger.control.documents import Module
 from lakeledger.control.graph import Task, tasks
 from lakeledger.errors import Conflict, Fenced, Unavailable
 from lakeledger.pipelines import Plane
-from lakeledger.pipelines.attempt import Attempt, Progress, StepResult
+from lakeledger.pipelines.attempt import INTERRUPT_SECONDS, Attempt, Progress, StepResult
 from lakeledger.pipelines.conditions import Standing, reason_to_skip, standing
 from lakeledger.pipelines.tasks import Context
 from lakeledger.runs import ActiveRun, ActiveStep, NewStep, Status, cancelled, failed
@@ -237,12 +237,12 @@ class _Board:
             run = run_log.get(tx, self._run.id)
             if run.is_open:
                 run = run_log.finish(tx, run.id, cancelled("it was told to stop"), self._actor, from_outside=True)
-        self._interrupt()
         for attempt in self._running.values():
             attempt.give_up()
         ends = time.monotonic() + GRACE_SECONDS
-        for attempt in self._running.values():
-            attempt.thread.join(max(0.0, ends - time.monotonic()))
+        while (left := [each.thread for each in self._running.values() if each.thread.is_alive()]) and time.monotonic() < ends:
+            self._interrupt()
+            left[0].join(INTERRUPT_SECONDS)
         self._running.clear()
         raise Fenced(f"run {run.id} has already ended: {run.status}; nothing more is started")
 

@@ -20,6 +20,10 @@ class MarkerType(StrEnum):
     INITIAL = "initial"
 
 
+# By word or member, the plain word: drivers and JSON want no enumerations.
+_MARKER_TYPES: dict[str, str] = {member: member.value for member in MarkerType}
+
+
 @dataclass(frozen=True)
 class Source:
     """What a position belongs to: a source schema or module, one of its tables, and how it is read."""
@@ -31,9 +35,9 @@ class Source:
     def __post_init__(self) -> None:
         if not self.schema_name.strip():
             raise Invalid("a source needs the name of its schema")
-        if self.marker_type not in list(MarkerType):
+        if self.marker_type not in _MARKER_TYPES:
             raise Invalid(f"marker type {self.marker_type!r} is not one of {', '.join(MarkerType)}")
-        object.__setattr__(self, "marker_type", MarkerType(self.marker_type).value)
+        object.__setattr__(self, "marker_type", _MARKER_TYPES[self.marker_type])
 
     @property
     def name(self) -> str:
