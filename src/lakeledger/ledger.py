@@ -215,7 +215,7 @@ class Ledger:
         from lakeledger.pipelines.runner import run_module
 
         with self.run(module.module_name, trigger, parameters=parameters, config_hash=module.config_hash, exclusive=True) as run:
-            return run_module(self._plane(), run, module, base, progress)
+            return run_module(self._plane(), run, module, base, progress, ledger=self)
 
     def _write(self, frame: DataFrame, request: Write, run: ActiveRun | ActiveStep | None) -> Committed:
         if request.position and request.batch_id is None and not request.position.force:

@@ -42,8 +42,8 @@ class Outcome:
     error: LakeledgerError | None = None
 
     def statuses(self) -> list[str]:
-        """Of each step; a module that could not start counts as one that failed."""
-        return ["FAILED"] if self.error else [step.status for step in self.steps]
+        """Of each step, as its last attempt ended; a module that could not start counts as one that failed."""
+        return ["FAILED"] if self.error else list({step.step_name: step.status for step in self.steps}.values())
 
     def document(self) -> dict[str, Any]:
         """As scripts read it."""
