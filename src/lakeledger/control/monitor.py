@@ -85,7 +85,8 @@ class MetadataMonitor:
         imported = self._import(errors)
         deployment = self._opened.deployment
         try:
-            deployment.table.create()
+            if self._folder is not None:  # without one, a table that is not there is a wrong name
+                deployment.table.create()
             applied = deployment.apply(deployment.plan())
             version = deployment.table.read().version
         except LakeledgerError as error:
