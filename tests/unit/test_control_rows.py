@@ -11,8 +11,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from lakeledger.control.documents import Module, SqlSource, TaskSource, parse
-from lakeledger.control.model import ModuleRow, Snapshot, SourceRow
-from lakeledger.control.model import RowProblem as UnreadableRow
+from lakeledger.control.model import ModuleRow, Snapshot, SourceRow, UnreadableRow
 from lakeledger.control.rows import RowProblem, canonical, canonical_module, from_rows, modules_of, to_rows
 from lakeledger.errors import Invalid
 from unit.random_modules import modules

@@ -7,6 +7,7 @@ from typing import Any
 
 import pytest
 from hypothesis import given, settings
+from jsonschema import Draft202012Validator
 
 from lakeledger import codec
 from lakeledger.control import yaml_text
@@ -23,14 +24,10 @@ from unit.random_modules import documents
 SCHEMA = json_schema()
 
 
-def validator() -> Any:
-    return pytest.importorskip("jsonschema").Draft202012Validator
-
-
 def errors(text: str) -> list[str]:
     """What an editor would underline."""
     value = codec.to_plain(yaml_text.read(text).value)
-    return [error.message for error in validator()(SCHEMA).iter_errors(value)]
+    return [error.message for error in Draft202012Validator(SCHEMA).iter_errors(value)]
 
 
 def references(value: Any) -> Iterator[str]:
@@ -71,7 +68,7 @@ def test_every_value_may_be_a_variable() -> None:
 
 
 def test_it_is_a_valid_schema() -> None:
-    validator().check_schema(SCHEMA)
+    Draft202012Validator.check_schema(SCHEMA)
 
 
 @pytest.mark.parametrize("text", [test_documents.SHOP, tasks.TASKS, tasks.JOBS, test_variables.DOCUMENT])

@@ -13,6 +13,7 @@ from pathlib import PurePosixPath
 from typing import Any
 from uuid import UUID
 
+import numpy as np
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
@@ -167,8 +168,7 @@ def test_foreign_values_become_plain_json(value: Any, expected: Any) -> None:
 
 
 def test_numpy_values_become_plain_json() -> None:
-    numpy = pytest.importorskip("numpy")
-    assert plain({"n": numpy.int64(5), "a": numpy.array([1.5, 2.0])}) == {"n": 5, "a": [1.5, 2.0]}
+    assert plain({"n": np.int64(5), "a": np.array([1.5, 2.0])}) == {"n": 5, "a": [1.5, 2.0]}
 
 
 def test_what_is_no_object_is_wrapped() -> None:

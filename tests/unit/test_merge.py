@@ -13,7 +13,7 @@ from hypothesis import strategies as st
 
 from lakeledger.control.documents import Module
 from lakeledger.control.merge import Choice, FieldConflict, Merge, merge
-from lakeledger.control.model import ModuleRow, RowProblem, Snapshot, SourceRow
+from lakeledger.control.model import ModuleRow, Snapshot, SourceRow, UnreadableRow
 from lakeledger.control.rows import to_rows
 
 NOW = datetime(2026, 1, 2, tzinfo=UTC)
@@ -36,7 +36,7 @@ def source(**changes: Any) -> dict[str, Any]:
     }
 
 
-def table(*modules: Module, problems: tuple[RowProblem, ...] = ()) -> Snapshot:
+def table(*modules: Module, problems: tuple[UnreadableRow, ...] = ()) -> Snapshot:
     """A control table that has these modules."""
     rows = [to_rows(each) for each in modules]
     sources = {row.key: replace(row, created_timestamp=NOW, updated_timestamp=NOW) for _, found in rows for row in found}
@@ -224,7 +224,7 @@ def test_a_choice_for_the_file_does_not_switch_on_what_is_off() -> None:
 
 
 def test_a_row_of_the_table_that_cannot_be_read_is_a_conflict() -> None:
-    now = table(problems=(RowProblem(1, KEY, "source_id", "there are two rows with this key"),))
+    now = table(problems=(UnreadableRow(1, KEY, "source_id", "there are two rows with this key"),))
     found = merge(table(A), now, [A])
     assert not found.edit
     assert "cannot be read" in found.conflicts[0].reason

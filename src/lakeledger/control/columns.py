@@ -9,7 +9,7 @@ from datetime import UTC
 from functools import cached_property
 from typing import TYPE_CHECKING, Any, Literal
 
-from lakeledger.control.model import ModuleRow, RowProblem, SourceRow
+from lakeledger.control.model import ModuleRow, SourceRow, UnreadableRow
 from lakeledger.errors import Invalid
 
 if TYPE_CHECKING:
@@ -84,7 +84,7 @@ def check(columns: Columns, schema: pa.Schema, where: str) -> None:
         raise Invalid(f"{where} is no control table: {'; '.join(problems)}")
 
 
-def rows(columns: Columns, data: pa.Table) -> tuple[dict[Any, Any], tuple[RowProblem, ...]]:
+def rows(columns: Columns, data: pa.Table) -> tuple[dict[Any, Any], tuple[UnreadableRow, ...]]:
     """The rows by key, and those that cannot be read."""
     made: list[Any] = list(map(columns.row, *_values(columns, data)))
     found = {row.key: row for row in made}
@@ -140,7 +140,7 @@ def _times(column: pa.ChunkedArray) -> list[Any]:
     return [None if index is None else known[index] for index in encoded.indices.to_pylist()]
 
 
-def _problems(columns: Columns, made: list[Any], missing: list[str]) -> Iterator[RowProblem]:
+def _problems(columns: Columns, made: list[Any], missing: list[str]) -> Iterator[UnreadableRow]:
     doubled = {key: count for key, count in Counter(row.key for row in made).items() if count > 1}
     numbers: dict[Any, list[int]] = {key: [] for key in doubled}
     for number, row in enumerate(made, 1):
@@ -151,11 +151,11 @@ def _problems(columns: Columns, made: list[Any], missing: list[str]) -> Iterator
         values = {name: getattr(row, name) for name in columns.names}
         for name in missing:
             if values[name] is None:
-                yield RowProblem(number, key, name, "is NULL: give it a value, or delete the row", columns.table, values)
+                yield UnreadableRow(number, key, name, "is NULL: give it a value, or delete the row", columns.table, values)
         if row.key in doubled:
             others = ", ".join(str(other) for other in numbers[row.key] if other != number)
             message = f"the same key is in row {others} too: delete all but one"
-            yield RowProblem(number, key, columns.key[-1], message, columns.table, values)
+            yield UnreadableRow(number, key, columns.key[-1], message, columns.table, values)
 
 
 def _is(type_: pa.DataType, wanted: str) -> bool:

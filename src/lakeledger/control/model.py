@@ -65,7 +65,7 @@ class ModuleRow:
 
 
 @dataclass(frozen=True)
-class RowProblem:
+class UnreadableRow:
     """A row that cannot be read, for example one without a source_id or one of two with the same key. `values` is the row as it stands.
 
     Its key is (module_name, source_id), either of which may be missing; in the modules table there is no source_id.
@@ -94,7 +94,7 @@ class Snapshot:
     modules_version: int
     sources: Mapping[Key, SourceRow] = field(default_factory=dict)
     modules: Mapping[str, ModuleRow] = field(default_factory=dict)
-    problems: tuple[RowProblem, ...] = ()
+    problems: tuple[UnreadableRow, ...] = ()
 
 
 @dataclass(frozen=True)

@@ -12,8 +12,7 @@ from pydantic_core import ErrorDetails
 from lakeledger import codec
 from lakeledger.control import json_text, problems
 from lakeledger.control.documents import AnySource, Module, wrong_dependencies
-from lakeledger.control.model import ModuleRow, Snapshot, SourceRow
-from lakeledger.control.model import RowProblem as UnreadableRow
+from lakeledger.control.model import ModuleRow, Snapshot, SourceRow, UnreadableRow
 from lakeledger.control.modules import ModuleSettings
 from lakeledger.control.shapes import Shaped
 from lakeledger.control.yaml_text import Path

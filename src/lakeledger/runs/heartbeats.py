@@ -44,6 +44,8 @@ class Heartbeats:
         while not self._closed.wait(self._lease_seconds / 3):
             with self._lock:
                 living = list(self._living.values())
+            if not living:
+                continue
             try:
                 with self._store.write() as tx:
                     lost = [fence.run_id for fence in living if not store.renew(tx, fence, self._lease_seconds)]
