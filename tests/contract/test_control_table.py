@@ -9,13 +9,15 @@ from datetime import UTC, datetime, timedelta
 from pathlib import Path
 from typing import TYPE_CHECKING
 
+import pyarrow as pa
 import pytest
+from deltalake import DeltaTable
 
 from contract.controlling import put, remove, source
 from contract.making import together
 from lakeledger import Conflict, NotFound
 from lakeledger.control import sql, table
-from lakeledger.control.model import Edit, ModuleRow, SourceRow
+from lakeledger.control.model import Edit, JobRow, ModuleRow, SourceRow
 from lakeledger.control.table import ControlTable
 
 if TYPE_CHECKING:
@@ -237,3 +239,31 @@ INSERT INTO fe_ppark_demo.job_demo.etl_control VALUES (
 def hashes(sources: object) -> dict[object, str]:
     assert isinstance(sources, dict)
     return {key: row.content_hash for key, row in sources.items() if isinstance(row, SourceRow)}
+
+
+def test_the_jobs_table_says_what_each_backend_has_and_is_written_only_when_that_changes(
+    control: ControlTable, place: tuple[str, SparkSession | None]
+) -> None:
+    at = datetime(2026, 1, 1, tzinfo=UTC)
+    shop, stock = (JobRow(name, "local", f"{name}-1", name, "active", "a hash", 3, at, at) for name in ("shop", "stock"))
+    elsewhere = replace(shop, backend="databricks", job_id="7")
+    control.put_jobs("local", [shop, stock])
+    control.put_jobs("databricks", [elsewhere])
+    assert jobs_of(place) == (2, [elsewhere, shop, stock])
+    control.put_jobs("local", [shop, stock])
+    assert jobs_of(place)[0] == 2
+    control.put_jobs("local", [paused := replace(shop, state="paused")])
+    assert jobs_of(place) == (3, [elsewhere, paused])
+
+
+def jobs_of(place: tuple[str, SparkSession | None]) -> tuple[int, list[JobRow]]:
+    """The version of the jobs table, and what Delta itself finds in it."""
+    location, spark = place
+    if spark is None:
+        delta = DeltaTable(f"{location}_jobs")
+        version, data = delta.version(), pa.table(delta.scan())
+    else:
+        version = spark.sql(f"DESCRIBE HISTORY {location}_jobs").collect()[0]["version"]
+        data = spark.table(f"{location}_jobs").toArrow()
+    rows = [JobRow(**row) for row in data.to_pylist()]
+    return version, sorted(rows, key=lambda row: (row.module_name, row.backend))

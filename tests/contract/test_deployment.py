@@ -8,16 +8,19 @@ from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
+import pyarrow as pa
 import pytest
+from deltalake import DeltaTable
 
 from contract.making import rows, together
-from lakeledger import Conflict, Invalid, Ledger
-from lakeledger.control import sql
+from lakeledger import Conflict, Failed, Invalid, Ledger
+from lakeledger.control import audit, sql
 from lakeledger.control.deployment import Deployment
 from lakeledger.control.manager import JobOrchestrator, MetadataManager
 from lakeledger.control.model import Edit, ModuleRow, SourceRow
 from lakeledger.control.opening import open_control
 from lakeledger.jobs.local import LocalBackend
+from lakeledger.runs import user_name
 
 CRON = '{"quartz_cron_expression": "0 0 5 * * ?"}'
 
@@ -176,3 +179,75 @@ def test_the_seeds_classes_do_it_all(ledger: Ledger, tmp_path: Path) -> None:
     assert (first.action.kind, again.action.kind, first.job_id) == ("create", "unchanged", again.job_id)
     assert manager.detect_changes(since_version=version)["changed_sources"] == []
     assert [run["pipeline_id"] for run in rows(ledger, "select pipeline_id from pipeline_runs")] == ["apply:etl_control"] * 2
+
+
+# What is left to read
+
+
+def test_the_jobs_table_follows_every_apply(deployment: Deployment) -> None:
+    put(deployment, source("shop"), source("stock"))
+    done = apply(deployment)
+    assert {row["module_name"]: row["job_id"] for row in jobs_table(deployment)} == {name: job_id for name, (_, job_id) in done.items()}
+    run_sql(deployment, "UPDATE etl_control SET is_active = false WHERE module_name = 'stock'")
+    apply(deployment)
+    assert {row["module_name"]: row["state"] for row in jobs_table(deployment)} == {"shop": "active", "stock": "paused"}
+
+
+def test_an_apply_whose_jobs_table_cannot_be_written_says_so_and_the_next_one_writes_it(deployment: Deployment) -> None:
+    put(deployment, source("shop"))
+    blocked = Path(f"{deployment.table.location}_jobs")
+    blocked.write_text("a file in the way")
+    with pytest.raises(Failed, match="the jobs are as planned, but etl_control_jobs does not say so"):
+        apply(deployment)
+    blocked.unlink()
+    assert apply(deployment)["shop"][0] == "unchanged"
+    assert [row["module_name"] for row in jobs_table(deployment)] == ["shop"]
+
+
+def test_a_stale_plan_names_what_moved_and_the_modules_it_concerns(deployment: Deployment) -> None:
+    put(deployment, source("shop"), source("stock"))
+    plan = deployment.plan()
+    run_sql(deployment, "UPDATE etl_control SET execution_order = 7 WHERE module_name = 'stock'")
+    with pytest.raises(Conflict, match=r"has moved on from version 1 \(stock\); look at a new one"):
+        deployment.apply(plan)
+
+
+def test_the_audit_tells_who_changed_which_row_and_what_became_of_which_job(deployment: Deployment, ledger: Ledger) -> None:
+    put(deployment, source("shop"), source("stock"))
+    job_id = apply(deployment)["shop"][1]
+    run_sql(deployment, "UPDATE etl_control SET execution_order = 7 WHERE module_name = 'shop'")
+    apply(deployment)
+    apply(deployment)  # nothing to do: nothing to tell
+    found = audit.entries(deployment.table, ledger.store)
+    assert [(entry.operation, entry.version) for entry in found] == [
+        ("APPLY", 2),
+        ("EDIT", 2),
+        ("APPLY", 1),
+        ("EDIT", 1),
+        ("CREATE TABLE", 0),
+    ]
+    assert [entry.by for entry in found[:4]] == [user_name(), "ann", user_name(), "ann"]
+    applied, edited, first, _, _ = found
+    assert [(change["module_name"], change["action"], change["job_id"]) for change in applied.changes] == [("shop", "update", job_id)]
+    (change,) = edited.changes
+    assert change["fields"] == [{"field": "execution_order", "before": 1, "after": 7}]
+    assert [change["module_name"] for change in first.changes] == ["shop", "stock"]
+    about_stock = audit.entries(deployment.table, ledger.store, module="stock")
+    assert [(entry.operation, len(entry.changes)) for entry in about_stock] == [("APPLY", 1), ("EDIT", 1)]
+    assert len(audit.entries(deployment.table, ledger.store, limit=2)) == 2
+
+
+def test_the_audit_shows_no_password(deployment: Deployment, ledger: Ledger) -> None:
+    secret = ModuleRow("shop", parameters='{"url": "postgresql://ann:c4nary-p4ss@host/db"}')
+    put(deployment, source("shop"), modules=(secret,))
+    apply(deployment)
+    put(deployment, source("shop"), modules=(replace(secret, parameters='{"url": "postgresql://ann:c4nary-n3w@host/db"}'),))
+    apply(deployment)
+    told = str([entry.to_dict() for entry in audit.entries(deployment.table, ledger.store)])
+    assert "parameters" in told
+    assert "c4nary" not in told
+
+
+def jobs_table(deployment: Deployment) -> list[dict[str, Any]]:
+    found = pa.table(DeltaTable(f"{deployment.table.location}_jobs").scan()).to_pylist()
+    return sorted(found, key=lambda row: str(row["module_name"]))

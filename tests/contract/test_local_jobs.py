@@ -156,9 +156,9 @@ def test_jobs_of_one_tenant_are_not_seen_by_another(backend: LocalBackend, url: 
 def test_what_was_applied_is_noted_and_replaced(ledger: Ledger) -> None:
     place = ("etl_control", "shop", "databricks")
     with ledger.store.write() as tx:
-        first = tracking.put(tx, *place, job_id="7", settings={"name": "shop"}, module={"module_name": "shop"}, control_version=3)
-        second = tracking.put(tx, *place, job_id="8", settings={"name": "Shop"}, module={}, control_version=4, state="paused")
-        other = tracking.put(tx, "etl_control", "shop", "local", job_id="x", settings={}, module={}, control_version=4)
+        first = tracking.put(tx, *place, job_id="7", settings={"name": "shop"}, control_version=3)
+        second = tracking.put(tx, *place, job_id="8", settings={"name": "Shop"}, control_version=4, state="paused")
+        other = tracking.put(tx, "etl_control", "shop", "local", job_id="x", settings={}, control_version=4)
     assert (second.id, second.job_id, second.job_name, second.state) == (first.id, "8", "Shop", "paused")
     assert second.settings_hash != first.settings_hash
     assert second.created_timestamp == first.created_timestamp <= second.updated_timestamp
@@ -173,8 +173,8 @@ def test_what_was_applied_is_noted_and_replaced(ledger: Ledger) -> None:
 
 def test_what_is_noted_can_be_forgotten(ledger: Ledger) -> None:
     with ledger.store.write() as tx:
-        tracking.put(tx, "c", "shop", "local", job_id="x", settings={}, module={}, control_version=1)
+        tracking.put(tx, "c", "shop", "local", job_id="x", settings={}, control_version=1)
         assert tracking.remove(tx, "c", "shop", "local")
         assert not tracking.remove(tx, "c", "shop", "local")
         with pytest.raises(Invalid, match="one of active, paused, removed, not 'gone'"):
-            tracking.put(tx, "c", "shop", "local", job_id="x", settings={}, module={}, control_version=1, state="gone")
+            tracking.put(tx, "c", "shop", "local", job_id="x", settings={}, control_version=1, state="gone")

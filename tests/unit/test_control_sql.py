@@ -12,7 +12,7 @@ from contract.controlling import put, source
 from lakeledger import Conflict, Invalid
 from lakeledger.control import edits, scratch, sql
 from lakeledger.control.delta import DeltaControlTable
-from lakeledger.control.model import Edit, ModuleRow, Snapshot
+from lakeledger.control.model import Edit, JobRow, ModuleRow, Snapshot
 from lakeledger.control.statements import parse
 
 CONFIGS = """'{"path": "x"}', '{"table": "t"}', '{}'"""
@@ -203,7 +203,8 @@ def test_a_long_answer_is_cut(control: DeltaControlTable) -> None:
 
 
 def test_jobs_can_be_read_when_they_are_given_and_never_written(control: DeltaControlTable) -> None:
-    jobs = [{"module_name": "shop", "job_id": "7", "updated_at": datetime(2026, 1, 1, tzinfo=UTC)}]
+    at = datetime(2026, 1, 1, tzinfo=UTC)
+    jobs = [JobRow("shop", "local", "7", "shop", "active", "a hash", 3, at, at)]
     found = run(control, "SELECT j.job_id, count(*) FROM etl_control JOIN x.etl_control_jobs j USING (module_name) GROUP BY 1", jobs=jobs)
     assert found.rows == (("7", 2),)
     assert run(control, "SELECT job_id FROM etl_control_jobs", jobs=[]).rows == ()

@@ -23,6 +23,7 @@ for _command in (
     control_edit.deactivate,
     control_edit.set_settings,
     control_history.history,
+    control_history.audit,
     control_history.diff,
     control_history.restore,
     control_files.schema,

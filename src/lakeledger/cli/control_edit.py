@@ -12,7 +12,7 @@ import click
 
 from lakeledger.cli import show
 from lakeledger.cli.acting import operator
-from lakeledger.cli.control_table import CONTROL, next_command, open_table, pairs, row_document, sources_of
+from lakeledger.cli.control_table import CONTROL, next_command, open_table, pairs, sources_of
 from lakeledger.cli.options import Options, shared
 from lakeledger.cli.reading import read_text
 from lakeledger.config import suggest
@@ -40,14 +40,11 @@ def sql(options: Options, statement: str, control_table: str | None) -> None:
       lakeledger control sql "UPDATE etl_control SET is_active = false WHERE source_id = 'orders'"
     """
     from lakeledger.control import sql as control_sql
+    from lakeledger.control.deployment import job_rows
 
     text = read_text("-") if statement == "-" else statement
     with open_table(options, control_table) as control:
-        jobs = [
-            {name: value for name, value in vars(job).items() if name not in ("settings", "module", "tenant_id")}
-            for job in control.jobs().values()
-        ]
-        done = control_sql.run(control.table, text, operator(), jobs=jobs)
+        done = control_sql.run(control.table, text, operator(), jobs=job_rows(control.jobs().values()))
     rows = [[scrub(value) if isinstance(value, str) else value for value in row] for row in done.rows]
     if options.as_json:
         counts = {"inserted": done.inserted, "updated": done.updated, "deleted": done.deleted}
@@ -97,6 +94,7 @@ def set_settings(options: Options, module: str, settings: Sequence[str], control
       lakeledger control set shop schedule="0 5 * * *" schedule.timezone_id=Europe/Berlin
       lakeledger control set shop timeout_seconds=3600 tags.team=finance description=
     """
+    from lakeledger.control.differences import row_document
     from lakeledger.control.model import Edit, ModuleRow
 
     given = pairs(settings, "setting")

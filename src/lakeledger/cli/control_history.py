@@ -1,27 +1,22 @@
-"""`lakeledger control history`, `diff` and `restore`: who changed the control table, what, and back again."""
+"""`lakeledger control history`, `audit`, `diff` and `restore`: who changed the control table, what, and back again."""
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping
-from typing import TYPE_CHECKING, Any
+from collections.abc import Mapping
+from typing import Any
 
 import click
 
 from lakeledger import codec
 from lakeledger.cli import show
 from lakeledger.cli.acting import operator
-from lakeledger.cli.control_table import CONTROL, next_command, open_table, row_document
+from lakeledger.cli.control_table import CONTROL, next_command, open_table
 from lakeledger.cli.options import Options, shared
 from lakeledger.redaction import scrub, scrub_value
-
-if TYPE_CHECKING:
-    from lakeledger.control.model import ModuleRow, Snapshot, SourceRow
 
 MAX_VERSION = 2**63 - 1
 VERSION = click.IntRange(0, MAX_VERSION)
 DIFFERENCES = '"changes": [{"module_name", "source_id", "change", "fields": [{"field", "before", "after"}]}]'
-
-_NOT_COMPARED = ("module_name", "source_id", "created_timestamp", "updated_timestamp")
 
 
 @click.command()
@@ -64,6 +59,8 @@ def diff(options: Options, before: int, after: int | None, control_table: str | 
 
     lakeledger control diff 3 5
     """
+    from lakeledger.control.differences import differences
+
     with open_table(options, control_table) as control:
         one, other = control.table.read(before), control.table.read(after)
     found = list(differences(one, other))
@@ -85,6 +82,8 @@ def restore(options: Options, version: int, apply_it: bool, control_table: str |
     lakeledger control restore 3
     lakeledger control restore 3 --apply
     """
+    from lakeledger.control.differences import differences
+
     with open_table(options, control_table) as control:
         now, then = control.table.read(), control.table.read(version)
         found = list(differences(now, then))
@@ -103,17 +102,31 @@ def restore(options: Options, version: int, apply_it: bool, control_table: str |
         show.print_next(next_command(options, f"control restore {version} --apply", control_table))
 
 
-def differences(before: Snapshot, after: Snapshot) -> Iterator[dict[str, Any]]:
-    """What is not the same, row by row and field by field, without secrets."""
-    from lakeledger.control import changes
+@click.command()
+@click.option("--module", metavar="NAME", help="Only what was done to this module.")
+@click.option("--limit", type=click.IntRange(1, 10_000), default=20, show_default=True, help="How many.")
+@CONTROL
+@shared('{"control_table", "entries": [{"at", "by", "operation", "version", "reason", "run_id", "changes": […]}]}')
+def audit(options: Options, module: str | None, limit: int, control_table: str | None) -> None:
+    """Who changed what, newest first: rows of the control table field by field, and what was then done to which job.
 
-    for change in changes.between(before, after).changed_sources:
-        yield {**change.to_dict(), "fields": _fields(change.before, change.after) if change.before and change.after else []}
-    for name in sorted({*before.modules, *after.modules}):
-        one, other = before.modules.get(name), after.modules.get(name)
-        if (one and one.content_hash) != (other and other.content_hash):
-            kind = "new" if one is None else "deleted" if other is None else "updated"
-            yield {"change": kind, "module_name": name, "source_id": None, "fields": _fields(one, other) if one and other else []}
+    lakeledger control audit --module shop
+    """
+    from lakeledger.control import audit as trail
+
+    with open_table(options, control_table) as control:
+        found = trail.entries(control.table, control.ledger.store, limit, module)
+    if options.as_json:
+        show.print_json({"control_table": control.table.location, "entries": [entry.to_dict() for entry in found]})
+        return
+    if not found:
+        click.echo("nothing was done yet" if module is None else f"nothing was done to {show.safe(module)} yet")
+    for entry in found:
+        reference = f"run {entry.run_id}" if entry.run_id else f"version {entry.version}"
+        told = [show.ago(entry.at), entry.by or "somebody", entry.operation, reference, entry.reason]
+        click.echo(show.safe("  ".join(part for part in told if part)))
+        for change in entry.changes:
+            _print_job_change(change) if "action" in change else _print_difference(change, "  ")
 
 
 def print_differences(found: list[dict[str, Any]]) -> None:
@@ -121,30 +134,21 @@ def print_differences(found: list[dict[str, Any]]) -> None:
     if not found:
         click.echo("nothing changed")
     for each in found:
-        name = f"{each['module_name']}.{each['source_id']}" if each["source_id"] is not None else f"settings of {each['module_name']}"
-        click.echo(show.safe(f"{name}: {each['change']}"))
-        for field in each["fields"]:
-            click.echo(show.safe(f"  {field['field']}: {_told(field['before'])} → {_told(field['after'])}"))
+        _print_difference(each)
 
 
-def _fields(before: SourceRow | ModuleRow, after: SourceRow | ModuleRow) -> list[dict[str, Any]]:
-    one, other = _flat(before), _flat(after)
-    names = [name for name in {**one, **other} if one.get(name) != other.get(name)]
-    return [{"field": name, "before": one.get(name), "after": other.get(name)} for name in names]
+def _print_difference(each: Mapping[str, Any], indent: str = "") -> None:
+    name = f"{each['module_name']}.{each['source_id']}" if each["source_id"] is not None else f"settings of {each['module_name']}"
+    click.echo(show.safe(f"{indent}{name}: {each['change']}"))
+    for field in each["fields"]:
+        click.echo(show.safe(f"{indent}  {field['field']}: {_told(field['before'])} → {_told(field['after'])}"))
 
 
-def _flat(row: SourceRow | ModuleRow) -> dict[str, Any]:
-    """Every field of a row, those inside a JSON text by their path."""
-    document = {name: value for name, value in row_document(row).items() if name not in _NOT_COMPARED and value is not None}
-    return dict(_inside("", document))
-
-
-def _inside(name: str, value: Any) -> Iterator[tuple[str, Any]]:
-    if not isinstance(value, Mapping):
-        yield name, value
-        return
-    for key, inner in value.items():
-        yield from _inside(f"{name}.{key}" if name else str(key), inner)
+def _print_job_change(change: Mapping[str, Any]) -> None:
+    ended = f"failed: {change['error']}" if change["error"] else f"job {change['job_id']}"
+    click.echo(show.safe(f"  {change['module_name']}: {change['action']} {ended}"))
+    for words in change["changes"]:
+        click.echo(show.safe(f"    {words}"))
 
 
 def _told(value: Any) -> str:

@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Any
 import click
 
 from lakeledger.cli import show
-from lakeledger.cli.control_table import CONTROL, module_names, next_command, open_table, row_document, sources_of
+from lakeledger.cli.control_table import CONTROL, module_names, next_command, open_table, sources_of
 from lakeledger.cli.options import Options, shared
 from lakeledger.redaction import scrub
 
@@ -65,6 +65,7 @@ def show_module(options: Options, module: str, control_table: str | None) -> Non
     lakeledger control show shop
     """
     from lakeledger.control import rows
+    from lakeledger.control.differences import row_document
 
     with open_table(options, control_table) as control:
         snapshot, jobs = control.table.read(), control.jobs()
@@ -81,7 +82,7 @@ def show_module(options: Options, module: str, control_table: str | None) -> Non
                 "sources": [row_document(row) for row in sources],
                 "levels": levels,
                 "problems": [{**vars(problem), "message": scrub(problem.message)} for problem in problems],
-                "job": job and {name: value for name, value in vars(job).items() if name not in ("settings", "module", "tenant_id")},
+                "job": job and {name: value for name, value in vars(job).items() if name not in ("settings", "tenant_id")},
             }
         )
         return
@@ -106,6 +107,8 @@ def _levels(module: Module) -> list[list[str]]:
 
 
 def _line(name: str, snapshot: Snapshot, found: Modules, job: TrackedJob | None) -> dict[str, Any]:
+    from lakeledger.control.differences import row_document
+
     sources = [row for row in snapshot.sources.values() if row.module_name == name]
     settings = snapshot.modules.get(name)
     return {

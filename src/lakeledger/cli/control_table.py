@@ -20,7 +20,7 @@ if TYPE_CHECKING:
     from lakeledger import Ledger
     from lakeledger.config import Settings
     from lakeledger.control.deployment import Deployment
-    from lakeledger.control.model import ModuleRow, Snapshot, SourceRow
+    from lakeledger.control.model import Snapshot, SourceRow
     from lakeledger.control.table import ControlTable
     from lakeledger.jobs.tracking import TrackedJob
 
@@ -113,13 +113,6 @@ def module_names(snapshot: Snapshot) -> list[str]:
     return sorted({module for module, _ in snapshot.sources} | set(snapshot.modules) | unreadable)
 
 
-def row_document(row: SourceRow | ModuleRow) -> dict[str, Any]:
-    """A row as scripts read it: its JSON texts as what they say, and without secrets."""
-    from lakeledger.control.rows import CONFIGS, MODULE_CONFIGS
-
-    return {name: _said(value) if name in (*CONFIGS, *MODULE_CONFIGS) else value for name, value in vars(row).items()}
-
-
 def pairs(words: Sequence[str], what: str) -> dict[str, str]:
     """`name=value`, each. Raises Invalid."""
     found: dict[str, str] = {}
@@ -142,17 +135,6 @@ def print_problems(problems: Sequence[str]) -> None:
 def scrubbed(document: Mapping[str, Any]) -> Any:
     """What scripts read, without secrets."""
     return scrub_value(dict(document))
-
-
-def _said(text: str | None) -> Any:
-    from lakeledger.control import json_text
-
-    if text is None:
-        return None
-    try:
-        return scrub_value(json_text.read_object(text))
-    except (ValueError, TypeError):
-        return scrub(text)
 
 
 def _is_in_catalog(table: ControlTable) -> bool:

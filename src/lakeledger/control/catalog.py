@@ -7,7 +7,7 @@ from __future__ import annotations
 
 import re
 import threading
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass, replace
 from heapq import merge
@@ -18,9 +18,9 @@ from pyspark.errors import PySparkException
 
 from lakeledger import clock
 from lakeledger.control import columns, edits
-from lakeledger.control.columns import MODULES, SOURCES, TIMES, Columns
+from lakeledger.control.columns import JOBS, MODULES, SOURCES, TIMES, Columns
 from lakeledger.control.history import Mark, commit_of, committed_at, mark_of
-from lakeledger.control.model import Commit, Edit, Snapshot
+from lakeledger.control.model import Commit, Edit, JobRow, Snapshot
 from lakeledger.errors import Conflict, Failed, Invalid, NotFound
 from lakeledger.redaction import scrub
 
@@ -43,7 +43,7 @@ class _Changed(Exception):
 
 @dataclass(frozen=True)
 class _Table:
-    """One of the two tables, by its quoted name."""
+    """One of the tables, by its quoted name."""
 
     name: str
     columns: Columns
@@ -102,7 +102,9 @@ class CatalogControlTable:
         self._spark = spark
         self._noting = threading.Lock()
         self._sources = _Table(_quoted(parts), SOURCES, spark)
-        self._modules = _Table(_quoted([*parts[:-1], f"{parts[-1].rstrip('/')}_modules"]), MODULES, spark)
+        self._modules, self._jobs = (
+            _Table(_quoted([*parts[:-1], f"{parts[-1].rstrip('/')}_{kind.table}"]), kind, spark) for kind in (MODULES, JOBS)
+        )
 
     def exists(self) -> bool:
         with self._told():
@@ -144,6 +146,19 @@ class CatalogControlTable:
         now, then = self.read(), self.read(version)
         mark = Mark(clock.new_id(), by, f"restore version {version}", "RESTORE")
         return self._commit(edits.difference(now, then), now, mark)
+
+    def put_jobs(self, backend: str, rows: Sequence[JobRow]) -> None:
+        for _ in edits.attempts():
+            with self._told(), self._noted(Mark(clock.new_id(), "", "apply")):
+                self._jobs.create()
+                before, _ = columns.rows(JOBS, self._jobs.data(self._jobs.newest()))
+                try:
+                    if change := edits.jobs_change(backend, rows, before):
+                        self._jobs.merge(change, before)
+                    return
+                except _Changed:
+                    continue
+        raise Conflict(f"{self.name}_jobs is changed by others all the time", retryable=True)
 
     def _commit(self, edit: Edit, base: Snapshot, mark: Mark) -> Snapshot:
         """The modules first, then the sources. If the sources then cannot be written, the modules are put back."""
@@ -238,7 +253,13 @@ def _edit_data(kind: Columns, changed: Mapping[Any, Any], now: Mapping[Any, Any]
     """Each changed row as it is to be, as it was (`was_…`), and whether it was there and is to go."""
     import pyarrow as pa
 
-    types = {"integer": pa.int32(), "boolean": pa.bool_(), "timestamp": pa.timestamp("us", "UTC"), "string": pa.string()}
+    types = {
+        "integer": pa.int32(),
+        "long": pa.int64(),
+        "boolean": pa.bool_(),
+        "timestamp": pa.timestamp("us", "UTC"),
+        "string": pa.string(),
+    }
     pairs = [(row or now[key], now.get(key), row is None) for key, row in changed.items()]
     made = {name: pa.array([getattr(row, name) for row, _, _ in pairs], types[kind.type(name)]) for name in kind.names}
     was = {f"was_{name}": pa.array([getattr(old, name, None) for _, old, _ in pairs], types[kind.type(name)]) for name in kind.said}

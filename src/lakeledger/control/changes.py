@@ -28,8 +28,9 @@ class SourceChange:
 
 @dataclass(frozen=True)
 class Changes:
-    """The modules and sources that changed. A module is in one list only."""
+    """The modules and sources that changed up to a version of the control table. A module is in one list only."""
 
+    version: int
     new_modules: tuple[str, ...] = ()
     updated_modules: tuple[str, ...] = ()
     deactivated_modules: tuple[str, ...] = ()
@@ -68,7 +69,8 @@ def between(before: Snapshot | None, after: Snapshot) -> Changes:
     def named(kind: Kind) -> tuple[str, ...]:
         return tuple(name for name, found in kinds.items() if found == kind)
 
-    return Changes(named("new"), named("updated"), named("deactivated"), named("reactivated"), named("deleted"), tuple(sources))
+    lists = (named("new"), named("updated"), named("deactivated"), named("reactivated"), named("deleted"))
+    return Changes(after.version, *lists, tuple(sources))
 
 
 def _source(key: Key, before: SourceRow | None, after: SourceRow | None) -> SourceChange | None:

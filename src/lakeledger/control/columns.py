@@ -4,12 +4,12 @@ from __future__ import annotations
 
 from collections import Counter
 from collections.abc import Iterable, Iterator, Mapping
-from dataclasses import dataclass, fields
+from dataclasses import dataclass, field, fields
 from datetime import UTC
 from functools import cached_property
 from typing import TYPE_CHECKING, Any, Literal
 
-from lakeledger.control.model import ModuleRow, SourceRow, UnreadableRow
+from lakeledger.control.model import JobRow, ModuleRow, SourceRow, UnreadableRow
 from lakeledger.errors import Invalid
 
 if TYPE_CHECKING:
@@ -17,19 +17,24 @@ if TYPE_CHECKING:
 
 TIMES = ("created_timestamp", "updated_timestamp")
 
-_NUMBERS = ("execution_order", "timeout_seconds", "max_concurrent_runs")
+_TYPES = {
+    **dict.fromkeys(("execution_order", "timeout_seconds", "max_concurrent_runs"), "integer"),
+    **dict.fromkeys(TIMES, "timestamp"),
+    "is_active": "boolean",
+    "control_version": "long",
+}
 
 
 @dataclass(frozen=True)
 class Columns:
-    """What one of the two tables is made of: its row, and what must not, or need not, be said in it."""
+    """What a table is made of: its row, and what must not, or need not, be said in it."""
 
-    table: Literal["sources", "modules"]
-    row: type[SourceRow] | type[ModuleRow]
+    table: Literal["sources", "modules", "jobs"]
+    row: type[SourceRow] | type[ModuleRow] | type[JobRow]
     key: tuple[str, ...]
     needed: tuple[str, ...]
-    configs: tuple[str, ...]
-    defaults: Mapping[str, str]
+    configs: tuple[str, ...] = ()
+    defaults: Mapping[str, str] = field(default_factory=dict)
 
     @cached_property
     def names(self) -> tuple[str, ...]:
@@ -42,9 +47,7 @@ class Columns:
 
     def type(self, name: str) -> str:
         """The type of a column, in the word that Delta and Spark share."""
-        if name in _NUMBERS:
-            return "integer"
-        return "boolean" if name == "is_active" else "timestamp" if name in TIMES else "string"
+        return _TYPES.get(name, "string")
 
 
 SOURCES = Columns(
@@ -67,8 +70,8 @@ MODULES = Columns(
     key=("module_name",),
     needed=("module_name",),
     configs=("schedule", "trigger", "parameters", "tags", "notifications"),
-    defaults={},
 )
+JOBS = Columns(table="jobs", row=JobRow, key=("module_name", "backend"), needed=("module_name", "backend", "job_id"))
 
 
 def check(columns: Columns, schema: pa.Schema, where: str) -> None:
@@ -162,7 +165,7 @@ def _is(type_: pa.DataType, wanted: str) -> bool:
     from pyarrow import types
 
     match wanted:
-        case "integer":
+        case "integer" | "long":
             return bool(types.is_integer(type_))
         case "boolean":
             return bool(types.is_boolean(type_))

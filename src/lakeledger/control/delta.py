@@ -6,7 +6,7 @@ staged counts only when the sources' commit that it waits for is there, so an ed
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass, replace
 from heapq import merge
@@ -20,10 +20,10 @@ from deltalake.schema import PrimitiveType
 
 from lakeledger import clock
 from lakeledger.control import columns, edits
-from lakeledger.control.columns import MODULES, SOURCES, Columns
+from lakeledger.control.columns import JOBS, MODULES, SOURCES, Columns
 from lakeledger.control.delta_log import DeltaLog
 from lakeledger.control.history import Mark, commit_of, committed_at, mark_of
-from lakeledger.control.model import Commit, Edit, Snapshot
+from lakeledger.control.model import Commit, Edit, JobRow, Snapshot
 from lakeledger.errors import Conflict, Failed, Invalid, NotFound, Unavailable
 from lakeledger.redaction import scrub
 
@@ -60,6 +60,7 @@ class DeltaControlTable:
         self.location = location.rstrip("/") if "://" in location else str(Path(location).expanduser().absolute())
         self.name = self.location.rpartition("/")[2]
         self._modules_location = f"{self.location}_modules"
+        self._jobs_location = f"{self.location}_jobs"
         self._options = dict(storage_options) if storage_options else None
         self._log = DeltaLog(self.location, self._options)
         self._modules_log = DeltaLog(self._modules_location, self._options)
@@ -91,6 +92,19 @@ class DeltaControlTable:
         now, then = self.read(), self.read(version)
         mark = Mark(clock.new_id(), by, f"restore version {version}", "RESTORE")
         return self._commit(edits.difference(now, then), now, mark)
+
+    def put_jobs(self, backend: str, rows: Sequence[JobRow]) -> None:
+        for _ in edits.attempts():
+            try:
+                with self._told():
+                    jobs = self._part(self._create(self._jobs_location, JOBS), JOBS)
+                    if change := edits.jobs_change(backend, rows, columns.rows(JOBS, jobs.data)[0]):
+                        properties = _properties(Mark(clock.new_id(), "", "apply"))
+                        write_deltalake(jobs.delta, columns.edited(JOBS, jobs.data, change), mode="overwrite", commit_properties=properties)
+                return
+            except CommitFailedError:
+                continue  # somebody was faster: theirs is read again
+        raise Conflict(f"{self.name}_jobs is changed by others all the time", retryable=True)
 
     def _commit(self, edit: Edit, base: Snapshot, mark: Mark) -> Snapshot:
         for _ in edits.attempts():
@@ -224,7 +238,7 @@ class DeltaControlTable:
 
     def _part(self, delta: DeltaTable, kind: Columns) -> _Part:
         data = _data(delta)
-        columns.check(kind, data.schema, self.name if kind is SOURCES else f"{self.name}_modules")
+        columns.check(kind, data.schema, self.name if kind is SOURCES else f"{self.name}_{kind.table}")
         return _Part(delta, data)
 
     def _refuse_other_failures(self, state: _State, error: CommitFailedError) -> None:

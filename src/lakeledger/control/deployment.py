@@ -2,21 +2,24 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
-from dataclasses import dataclass
+from collections.abc import Callable, Iterable, Sequence
+from dataclasses import dataclass, fields
 from typing import Any
 
 from lakeledger.control import changes, rows
 from lakeledger.control.fields import Side
-from lakeledger.control.model import Snapshot
+from lakeledger.control.model import JobRow, Snapshot
 from lakeledger.control.plan import Action, Plan, Tracked, Wish, plan_actions
 from lakeledger.control.settings import job_spec, paused
 from lakeledger.control.table import ControlTable
 from lakeledger.db import Store
-from lakeledger.errors import Conflict, Invalid, LakeledgerError
+from lakeledger.errors import Conflict, Failed, Invalid, LakeledgerError
 from lakeledger.jobs import OWNER_TAG, Job, JobBackend, JobSpec, tracking
 from lakeledger.jobs.settings import path_text
-from lakeledger.runs import ActiveRun, NewRun, Worker
+from lakeledger.jobs.tracking import TrackedJob
+from lakeledger.runs import ActiveRun, NewRun, Worker, user_name
+
+NAMED = 5
 
 
 @dataclass(frozen=True)
@@ -80,18 +83,34 @@ class Deployment:
 
         One module that fails does not stop the others; what was done for each is noted at once.
         """
-        new = NewRun(f"apply:{self.table.name}", run_kind="maintenance", parameters={"digest": plan.digest}, exclusive=True)
-        with ActiveRun(self._store, new, self._worker, self._lease_seconds) as run:
+        with ActiveRun(self._store, self._new_run(plan), self._worker, self._lease_seconds) as run:
             now = self.plan(prefer=prefer, prune=prune, modules=modules)
             _check_current(plan, now)
             done = []
             for action in now.actions:
-                done.append(self._apply(action, now))
+                done.append(self._apply(run, action, now))
                 if action.does_something or action.kind == "blocked":
                     progress(done[-1])
+            self._publish()
             if failures := [each for each in done if each.error and each.action.kind != "blocked"]:
                 run.fail("; ".join(f"{each.module_name}: {each.error}" for each in failures))
         return done
+
+    def jobs(self) -> list[JobRow]:
+        """The job of each module, as it was last applied."""
+        with self._store.read() as tx:
+            return job_rows(tracking.list_all(tx, self.table.location, self.backend.name))
+
+    def _publish(self) -> None:
+        """Let the jobs table say what was done, for whoever asks with SQL."""
+        try:
+            self.table.put_jobs(self.backend.name, self.jobs())
+        except LakeledgerError as error:
+            raise Failed(f"the jobs are as planned, but {self.table.name}_jobs does not say so: {error}") from error
+
+    def _new_run(self, plan: Plan) -> NewRun:
+        about = {"control_table": self.table.location, "backend": self.backend.name, "version": plan.version, "digest": plan.digest}
+        return NewRun(run_name(self.table), trigger_by=user_name(), run_kind="maintenance", parameters=about, exclusive=True)
 
     def _wishes(self, snapshot: Snapshot) -> list[Wish]:
         found = rows.modules_of(snapshot)
@@ -116,12 +135,15 @@ class Deployment:
         here = (job for job in ours.values() if job.tags.get(OWNER_TAG) == self.table.location)
         return jobs, {job.module_name: job for job in here if job.module_name in unknown}
 
-    def _apply(self, action: Action, plan: Plan) -> Applied:
+    def _apply(self, run: ActiveRun, action: Action, plan: Plan) -> Applied:
+        """Do it, as a step of the run that says what was done."""
         if not action.does_something:
             return Applied(action, action.job_id, action.reason if action.kind == "blocked" else None)
         try:
-            job_id = self._carry_out(action)
-            self._note(action, job_id, plan.version)
+            with run.step(action.module_name, "job", action=action.kind, changes=[change.words() for change in action.changes]) as step:
+                job_id = self._carry_out(action)
+                self._note(action, job_id, plan.version)
+                step.metadata["job_id"] = job_id
         except LakeledgerError as error:
             return Applied(action, action.job_id, str(error))
         return Applied(action, job_id)
@@ -152,16 +174,35 @@ class Deployment:
                 self.backend.name,
                 job_id=job_id,
                 settings=settings,
-                module=action.spec.module if action.spec else (before.module if before else {}),
                 control_version=version,
                 state=state,
             )
 
 
+def run_name(table: ControlTable) -> str:
+    """Under which name the run log knows what was done to the jobs of a control table."""
+    return f"apply:{table.name}"
+
+
+def job_rows(tracked: Iterable[TrackedJob]) -> list[JobRow]:
+    """Tracked jobs as rows of the jobs table."""
+    names = [each.name for each in fields(JobRow)]
+    return [JobRow(**{name: getattr(job, name) for name in names}) for job in tracked]
+
+
 def _check_current(plan: Plan, now: Plan) -> None:
     if plan.digest != now.digest:
-        told = f"the control table is at version {now.version}, it was planned at {plan.version}"
-        raise Conflict(f"the plan is no longer current ({told}, or a job was changed): look at a new one", retryable=True)
+        raise Conflict(f"the plan is no longer current: {_moved(plan, now)}; look at a new one", retryable=True)
     if now.conflicts:
         names = ", ".join(f"{action.module_name} ({', '.join(change.name for change in action.conflicts)})" for action in now.conflicts)
         raise Conflict(f"changed here and by hand in {now.backend}: {names}; say whose side holds, ours or theirs")
+
+
+def _moved(plan: Plan, now: Plan) -> str:
+    """What is not as it was planned, and for which modules that makes a difference."""
+    planned, found = ({action.module_name: action.to_dict() for action in each.actions if action.does_something} for each in (plan, now))
+    names = sorted(name for name in {**planned, **found} if planned.get(name) != found.get(name))
+    told = ", ".join(names[:NAMED]) + ("…" if len(names) > NAMED else "")
+    if (plan.version, plan.modules_version) != (now.version, now.modules_version):
+        return f"the control table has moved on from version {plan.version} ({told})"
+    return f"something changed on {now.backend} or in how it is planned ({told})"

@@ -4,13 +4,13 @@ from __future__ import annotations
 
 import random
 import time
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import fields, replace
 from datetime import datetime
 from typing import Any
 
 from lakeledger.control.columns import TIMES
-from lakeledger.control.model import Edit, Snapshot
+from lakeledger.control.model import Edit, JobRow, Key, Snapshot
 from lakeledger.errors import Conflict
 from lakeledger.redaction import scrub
 
@@ -50,6 +50,12 @@ def difference(now: Snapshot, then: Snapshot) -> Edit:
         _back(now.sources, then.sources, broken_keys(then, "sources")),
         _back(now.modules, then.modules, broken_keys(then, "modules")),
     )
+
+
+def jobs_change(backend: str, rows: Sequence[JobRow], before: Mapping[Key, JobRow]) -> dict[Key, JobRow | None]:
+    """What must be put and deleted so that the jobs table says which jobs that backend has."""
+    gone: dict[Key, JobRow | None] = {key: None for key, row in before.items() if row.backend == backend}
+    return {key: row for key, row in {**gone, **{row.key: row for row in rows}}.items() if before.get(key) != row}
 
 
 def refuse_conflicts(edit: Edit, base: Snapshot, now: Snapshot, name: str) -> None:

@@ -4,9 +4,9 @@ from __future__ import annotations
 
 import hashlib
 import re
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
 from lakeledger.config import suggest
 from lakeledger.errors import Invalid
@@ -35,17 +35,18 @@ def tasks(module: Module) -> list[Task]:
     nobody waits.
     """
     active = {source.source_id: source for source in module.sources if source.is_active}
-    known = [source.source_id for source in module.sources]
-    before = _levels_before(active)
-    waits: dict[str, set[str]] = {}
+    known = {source.source_id for source in module.sources}
+    before = _level_before(active.values())
+    waits: dict[str, frozenset[str]] = {}
     for name, source in active.items():
         if unknown := [other for other in source.depends_on if other not in known]:
-            raise Invalid(f"{module.module_name}.{name} depends on {unknown[0]!r}, which is not there{suggest(unknown[0], known)}")
-        waits[name] = before[name] | (set(source.depends_on) & active.keys())
+            raise Invalid(f"{module.module_name}.{name} depends on {unknown[0]!r}, which is not there{suggest(unknown[0], sorted(known))}")
+        waits[name] = before[source.execution_order].union(source.depends_on) & active.keys()
     order = _in_order(module.module_name, waits)
-    keys = task_keys(order)
+    keys, place = task_keys(order), {name: at for at, name in enumerate(order)}
     return [
-        Task(keys[name], active[name], tuple(keys[other] for other in order if other in waits[name]), active[name].run_if) for name in order
+        Task(keys[name], active[name], tuple(keys[other] for other in sorted(waits[name], key=place.__getitem__)), active[name].run_if)
+        for name in order
     ]
 
 
@@ -62,17 +63,16 @@ def task_keys(names: Sequence[str]) -> dict[str, str]:
     return keys
 
 
-def _levels_before(active: Mapping[str, Any]) -> dict[str, set[str]]:
-    """For each source, all sources of the next lower execution_order."""
-    orders = sorted({source.execution_order for source in active.values()})
-    lower = dict(zip(orders[1:], orders, strict=False))
-    return {
-        name: {other for other, each in active.items() if each.execution_order == lower.get(source.execution_order)}
-        for name, source in active.items()
-    }
+def _level_before(active: Iterable[AnySource]) -> dict[int, frozenset[str]]:
+    """For each execution_order, all sources of the next lower one."""
+    levels: dict[int, list[str]] = {}
+    for source in active:
+        levels.setdefault(source.execution_order, []).append(source.source_id)
+    orders = sorted(levels)
+    return {order: frozenset(levels.get(lower, ())) for lower, order in zip([-1, *orders], orders, strict=False)}
 
 
-def _in_order(module: str, waits: Mapping[str, set[str]]) -> list[str]:
+def _in_order(module: str, waits: Mapping[str, frozenset[str]]) -> list[str]:
     """Every name after those it waits for, otherwise as given. Raises Invalid that shows a cycle."""
     order: list[str] = []
     done: set[str] = set()
@@ -89,7 +89,7 @@ def _in_order(module: str, waits: Mapping[str, set[str]]) -> list[str]:
     return order
 
 
-def _cycle(waits: Mapping[str, set[str]], left: Sequence[str]) -> list[str]:
+def _cycle(waits: Mapping[str, frozenset[str]], left: Sequence[str]) -> list[str]:
     path = [left[0]]
     while True:
         following = min(name for name in waits[path[-1]] if name in left)

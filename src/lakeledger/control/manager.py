@@ -8,13 +8,16 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from lakeledger.control import changes
+from lakeledger.control import sql as control_sql
 from lakeledger.control.deployment import Applied, Deployment
 from lakeledger.control.fields import Side
 from lakeledger.control.imports import Import, Importer
 from lakeledger.control.opening import Opened, OpenLedger, open_control
 from lakeledger.control.plan import Plan
+from lakeledger.control.sql import SqlResult
 from lakeledger.errors import Conflict, Invalid
 from lakeledger.jobs import JobBackend
+from lakeledger.runs import user_name
 
 if TYPE_CHECKING:
     from pyspark.sql import SparkSession
@@ -58,11 +61,18 @@ class MetadataManager(_Facade):
         if last_check_timestamp is not None and since_version is None:
             version = self._version_at(last_check_timestamp)
         found = self.deployment.changes_since(version)
-        return {**found.to_dict(), "version": self.deployment.table.read().version}
+        return {**found.to_dict(), "version": found.version}
 
     def changes_since(self, version: int | None) -> changes.Changes:
         """The same with the rows themselves."""
         return self.deployment.changes_since(version)
+
+    def sql(self, statement: str) -> SqlResult:
+        """Run one SELECT, INSERT, UPDATE or DELETE on the control table, its `_modules` or, to read, its `_jobs`. A write is one commit.
+
+        Raises Invalid with everything that is wrong, NotFound or Conflict.
+        """
+        return control_sql.run(self.deployment.table, statement, user_name(), jobs=self.deployment.jobs())
 
     def _version_at(self, at: datetime) -> int | None:
         """The version that was current then, or None if the table was not there yet."""

@@ -65,6 +65,25 @@ class ModuleRow:
 
 
 @dataclass(frozen=True)
+class JobRow:
+    """The job of one module on one backend: a row of `<control table>_jobs`, which is kept for whoever asks with SQL."""
+
+    module_name: str
+    backend: str
+    job_id: str
+    job_name: str
+    state: str
+    settings_hash: str
+    control_version: int
+    created_timestamp: datetime
+    updated_timestamp: datetime
+
+    @property
+    def key(self) -> Key:
+        return self.module_name, self.backend
+
+
+@dataclass(frozen=True)
 class UnreadableRow:
     """A row that cannot be read, for example one without a source_id or one of two with the same key. `values` is the row as it stands.
 
@@ -75,7 +94,7 @@ class UnreadableRow:
     key: tuple[str | None, str | None]
     field: str
     message: str
-    table: Literal["sources", "modules"] = "sources"
+    table: Literal["sources", "modules", "jobs"] = "sources"
     values: Mapping[str, Any] = dataclasses.field(default_factory=dict, compare=False, repr=False)
 
     def __str__(self) -> str:

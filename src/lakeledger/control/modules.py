@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections import Counter
 from collections.abc import Mapping
+from functools import cached_property
 from typing import Annotated, Any, Literal
 
 from pydantic import BeforeValidator, Field, WithJsonSchema, model_validator
@@ -179,9 +180,19 @@ class Module(ModuleSettings):
 
     sources: list[AnySource] = Field(min_length=1)
 
+    @cached_property
+    def document(self) -> dict[str, Any]:
+        """The module as plain values, from which it can be read again."""
+        return self.model_dump(mode="json", by_alias=True)
+
     @property
     def config_hash(self) -> str:
-        return codec.digest(self.model_dump(mode="json"))
+        return codec.digest(self.document)
+
+    @property
+    def content_hash(self) -> str:
+        """What its tasks do: its active sources."""
+        return codec.digest([source for source in self.document["sources"] if source["is_active"]])
 
     @property
     def is_active(self) -> bool:

@@ -12,8 +12,8 @@ from operator import attrgetter
 from typing import Any
 
 from lakeledger.config import suggest
-from lakeledger.control.columns import MODULES, SOURCES, Columns
-from lakeledger.control.model import Snapshot
+from lakeledger.control.columns import JOBS, MODULES, SOURCES, Columns
+from lakeledger.control.model import JobRow, Snapshot
 from lakeledger.control.statements import Statement, time_text
 from lakeledger.errors import Invalid
 
@@ -23,8 +23,6 @@ _STEPS = 10_000
 
 _READS = {sqlite3.SQLITE_SELECT, sqlite3.SQLITE_READ, sqlite3.SQLITE_RECURSIVE}
 _WRITES = {sqlite3.SQLITE_INSERT, sqlite3.SQLITE_UPDATE, sqlite3.SQLITE_DELETE}
-
-_JOBS = ("module_name", "backend", "job_id", "job_name", "state")
 
 Values = tuple[Any, ...]
 
@@ -46,7 +44,7 @@ class Selected:
 
 
 def select(
-    statement: Statement, snapshot: Snapshot, name: str, now: datetime, limit: int, jobs: Sequence[Mapping[str, Any]] | None = None
+    statement: Statement, snapshot: Snapshot, name: str, now: datetime, limit: int, jobs: Sequence[JobRow] | None = None
 ) -> Selected:
     """The first rows that a SELECT finds."""
     with _copy(snapshot, name, jobs) as connection, _guarded(connection, _may_read):
@@ -72,7 +70,7 @@ def change(statement: Statement, snapshot: Snapshot, name: str, now: datetime) -
 
 
 @contextmanager
-def _copy(snapshot: Snapshot, name: str, jobs: Sequence[Mapping[str, Any]] | None = None) -> Iterator[sqlite3.Connection]:
+def _copy(snapshot: Snapshot, name: str, jobs: Sequence[JobRow] | None = None) -> Iterator[sqlite3.Connection]:
     """Both tables with all their rows, also those that cannot be read: they can be looked at, and repaired."""
     connection = sqlite3.connect(":memory:", isolation_level=None)
     try:
@@ -82,7 +80,7 @@ def _copy(snapshot: Snapshot, name: str, jobs: Sequence[Mapping[str, Any]] | Non
             rows = [*found.values(), *(columns.row(**values) for values in broken.values())]
             _fill(connection, table, columns.names, _stored_rows(columns, rows), columns.defaults)
         if jobs is not None:
-            _fill(connection, f"{name}_jobs", list(jobs[0] if jobs else _JOBS), [tuple(map(_stored, job.values())) for job in jobs])
+            _fill(connection, f"{name}_jobs", JOBS.names, _stored_rows(JOBS, jobs))
         yield connection
     finally:
         connection.close()
@@ -154,12 +152,6 @@ def _stored_rows(columns: Columns, rows: Iterable[Any]) -> Iterator[Values]:
             if at not in texts:
                 texts[at] = time_text(at)
         yield (*values(row), texts[row.created_timestamp], texts[row.updated_timestamp])
-
-
-def _stored(value: Any) -> Any:
-    if isinstance(value, datetime):
-        return time_text(value)
-    return value if value is None or isinstance(value, str | int | float | bytes) else str(value)
 
 
 def _quoted(name: str) -> str:

@@ -20,7 +20,7 @@ _WEEKDAYS = ("SUN", "MON", "TUE", "WED", "THU", "FRI", "SAT")
 
 def job_spec(module: Module, control_table: str, base: str = "", package: str = "lakeledger") -> JobSpec:
     """What the module's job should be. Raises Invalid if its tasks have no order."""
-    return JobSpec(module.module_name, job_settings(module, control_table, package), module.model_dump(mode="json", by_alias=True), base)
+    return JobSpec(module.module_name, job_settings(module, control_table, package), module.document, base)
 
 
 def job_settings(module: Module, control_table: str, package: str = "lakeledger") -> dict[str, Any]:
@@ -28,7 +28,7 @@ def job_settings(module: Module, control_table: str, package: str = "lakeledger"
     made = [_task(module, task, control_table) for task in tasks(module)]
     settings: dict[str, Any] = {
         "name": module.module_name,
-        "tags": {**module.tags, OWNER_TAG: control_table, MODULE_TAG: module.module_name, CONTENT_TAG: module.config_hash[:16]},
+        "tags": {**module.tags, OWNER_TAG: control_table, MODULE_TAG: module.module_name, CONTENT_TAG: module.content_hash[:16]},
         "tasks": made,
         "max_concurrent_runs": module.max_concurrent_runs or 1,
         **_schedule(module),

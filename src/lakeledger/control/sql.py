@@ -2,14 +2,14 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Any
 
 from lakeledger import clock
 from lakeledger.control import edits, scratch, sql_checks
 from lakeledger.control.columns import TIMES, Columns
-from lakeledger.control.model import Snapshot
+from lakeledger.control.model import JobRow, Snapshot
 from lakeledger.control.scratch import Touched
 from lakeledger.control.statements import Kind, Statement, parse
 from lakeledger.control.table import ControlTable
@@ -38,9 +38,7 @@ class SqlResult:
         return self.inserted + self.updated + self.deleted
 
 
-def run(
-    table: ControlTable, statement: str, by: str, *, jobs: Sequence[Mapping[str, Any]] | None = None, limit: int = MOST_ROWS
-) -> SqlResult:
+def run(table: ControlTable, statement: str, by: str, *, jobs: Sequence[JobRow] | None = None, limit: int = MOST_ROWS) -> SqlResult:
     """Run one statement on the newest rows; `jobs` are the rows of `<name>_jobs`, which can only be read.
 
     A write is one commit, or none if it changes nothing. If somebody changes one of its rows meanwhile, the statement is run again.
@@ -59,7 +57,7 @@ def run(
     raise conflict
 
 
-def _select(table: ControlTable, statement: Statement, jobs: Sequence[Mapping[str, Any]] | None, limit: int) -> SqlResult:
+def _select(table: ControlTable, statement: Statement, jobs: Sequence[JobRow] | None, limit: int) -> SqlResult:
     snapshot = table.read()
     found = scratch.select(statement, snapshot, table.name, clock.now(), limit + 1, jobs)
     flags = [index for index, name in enumerate(found.columns) if name.lower() == "is_active"]

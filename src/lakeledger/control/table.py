@@ -3,9 +3,10 @@
 from __future__ import annotations
 
 import re
+from collections.abc import Sequence
 from typing import TYPE_CHECKING, Protocol
 
-from lakeledger.control.model import Commit, Edit, Snapshot
+from lakeledger.control.model import Commit, Edit, JobRow, Snapshot
 from lakeledger.errors import Invalid
 from lakeledger.redaction import scrub
 
@@ -51,6 +52,10 @@ class ControlTable(Protocol):
 
     def restore(self, version: int, by: str) -> Snapshot:
         """Let all rows say again what they said at that version, in a new commit. Raises NotFound and Conflict."""
+        ...
+
+    def put_jobs(self, backend: str, rows: Sequence[JobRow]) -> None:
+        """Let `<name>_jobs` say which jobs there are on that backend, and leave those on others; what says so already is not written."""
         ...
 
 

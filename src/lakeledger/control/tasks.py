@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import re
+from functools import cached_property
 from typing import Annotated, Literal
 
 from pydantic import ConfigDict, Field, field_validator, model_validator
@@ -24,14 +25,14 @@ class TargetConfig(Part):
     format: Literal["parquet", "jsonl"] | None = None
     partition_by: tuple[Text, ...] | None = None
 
-    @property
+    @cached_property
     def name(self) -> TableName:
         return parse_name(f"{self.schema_name}.{self.table}")
 
     @model_validator(mode="after")
     def _has_a_name(self) -> TargetConfig:
         try:
-            parse_name(f"{self.schema_name}.{self.table}")
+            _ = self.name
         except Invalid as error:
             raise PydanticCustomError("table_name", "{text}", {"text": str(error)}) from error
         return self

@@ -35,7 +35,8 @@ class LocalBackend:
     def list(self) -> Sequence[Job]:
         """Every job with our tag."""
         with self._store.read() as tx:
-            return [job.job for job in list_jobs(tx) if OWNER_TAG in job.job.tags]
+            jobs = [Job(**row) for row in tx.all(sql.list_local)]
+        return [job for job in jobs if OWNER_TAG in job.tags]
 
     def find(self, job_id: str) -> Job | None:
         """The job as it is now, or None if somebody deleted it."""
@@ -121,11 +122,6 @@ def get_job(tx: Transaction, job_id: str) -> LocalJob:
     if row is None:
         raise NotFound(f"no local job {job_id!r}: `lakeledger jobs list` shows them")
     return LocalJob(**row)
-
-
-def list_jobs(tx: Transaction) -> list[LocalJob]:
-    """Every job, by name."""
-    return [LocalJob(**row) for row in tx.all(sql.list_local)]
 
 
 def _put(tx: Transaction, before: LocalJob, settings: dict[str, Any], module: dict[str, Any], base: str) -> Job:

@@ -2,14 +2,14 @@
 
 -- name: put_job
 insert into jobs (
-    id, tenant_id, control_table, module_name, backend, job_id, job_name, settings, module, settings_hash, control_version, state,
+    id, tenant_id, control_table, module_name, backend, job_id, job_name, settings, settings_hash, control_version, state,
     created_timestamp, updated_timestamp
 ) values (
-    :id, :tenant_id, :control_table, :module_name, :backend, :job_id, :job_name, :settings, :module, :settings_hash, :control_version, :state,
+    :id, :tenant_id, :control_table, :module_name, :backend, :job_id, :job_name, :settings, :settings_hash, :control_version, :state,
     :now, :now
 )
 on conflict (tenant_id, control_table, module_name, backend) do update
-   set job_id = excluded.job_id, job_name = excluded.job_name, settings = excluded.settings, module = excluded.module,
+   set job_id = excluded.job_id, job_name = excluded.job_name, settings = excluded.settings,
        settings_hash = excluded.settings_hash, control_version = excluded.control_version, state = excluded.state,
        updated_timestamp = excluded.updated_timestamp
 returning *
@@ -50,7 +50,7 @@ returning *
 select * from local_jobs where tenant_id = :tenant_id and job_id = :job_id
 
 -- name: list_local
-select * from local_jobs where tenant_id = :tenant_id order by name, job_id
+select job_id, settings from local_jobs where tenant_id = :tenant_id order by name, job_id
 
 -- name: remove_local
 delete from local_jobs where tenant_id = :tenant_id and job_id = :job_id

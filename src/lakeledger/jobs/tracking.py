@@ -29,7 +29,6 @@ class TrackedJob:
     job_id: str
     job_name: str
     settings: dict[str, Any]
-    module: dict[str, Any]
     settings_hash: str
     control_version: int
     state: str
@@ -45,7 +44,6 @@ def put(
     *,
     job_id: str,
     settings: Mapping[str, Any],
-    module: Mapping[str, Any],
     control_version: int,
     state: str = "active",
 ) -> TrackedJob:
@@ -61,7 +59,6 @@ def put(
         job_id=job_id,
         job_name=str(settings.get("name") or module_name),
         settings=dict(settings),
-        module=dict(module),
         settings_hash=codec.digest(settings),
         control_version=control_version,
         state=state,

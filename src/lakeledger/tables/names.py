@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import re
 from dataclasses import dataclass
+from functools import cached_property
 
 from lakeledger import codec
 from lakeledger.errors import Invalid
@@ -23,7 +24,7 @@ class TableName:
     def __str__(self) -> str:
         return f"{self.schema}.{self.table}"
 
-    @property
+    @cached_property
     def key(self) -> str:
         return codec.fold(str(self))
 

@@ -1,0 +1,103 @@
+"""Who changed what, newest first: the commits of the control table, and what was then done to which job."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from dataclasses import dataclass
+from datetime import datetime
+from heapq import merge
+from itertools import islice
+from typing import Any
+
+from lakeledger.control.deployment import run_name
+from lakeledger.control.differences import differences
+from lakeledger.control.model import Commit, Snapshot
+from lakeledger.control.table import ControlTable
+from lakeledger.db import Store
+from lakeledger.errors import NotFound
+from lakeledger.redaction import scrub
+from lakeledger.runs import Run, Step
+from lakeledger.runs import store as run_log
+
+LONGEST = 10_000
+PAGE = 100
+
+
+@dataclass(frozen=True)
+class Entry:
+    """One commit of the control table, or one apply (then it has a `run_id`), with what it changed.
+
+    A change of the table is as `differences` tells it; one of a job has `action`, `job_id`, `changes` in words, and `error`.
+    """
+
+    at: datetime
+    by: str
+    operation: str
+    version: int
+    reason: str = ""
+    run_id: str | None = None
+    changes: tuple[dict[str, Any], ...] = ()
+
+    def to_dict(self) -> dict[str, Any]:
+        """As scripts read it."""
+        return {**vars(self), "changes": list(self.changes)}
+
+
+def entries(table: ControlTable, store: Store, limit: int = 20, module: str | None = None) -> list[Entry]:
+    """The newest entries; of one module only, if it is given."""
+    found = merge(_commits(table, limit if module is None else LONGEST), _applies(table, store), key=lambda entry: entry.at, reverse=True)
+    wanted = (entry for entry in found if module is None or any(change["module_name"] == module for change in entry.changes))
+    return list(islice((_about(entry, module) for entry in wanted), limit))
+
+
+def _about(entry: Entry, module: str | None) -> Entry:
+    if module is None:
+        return entry
+    return Entry(**{**vars(entry), "changes": tuple(change for change in entry.changes if change["module_name"] == module)})
+
+
+def _commits(table: ControlTable, limit: int) -> Iterator[Entry]:
+    """What each commit changed. Of one whose files were cleaned up, or of the modules table alone, only who made it is known."""
+    newer: Snapshot | None = None
+    for commit in table.history(limit):
+        changes: tuple[dict[str, Any], ...] = ()
+        if commit.table in ("", table.name) and commit.version > 0:
+            try:
+                after = newer if newer and newer.version == commit.version else table.read(commit.version)
+                newer = table.read(commit.version - 1)
+                changes = tuple(differences(newer, after))
+            except NotFound:
+                newer = None
+        yield _of_commit(commit, changes)
+
+
+def _of_commit(commit: Commit, changes: tuple[dict[str, Any], ...]) -> Entry:
+    return Entry(commit.at, commit.by or "", commit.operation, commit.version, scrub(commit.reason), None, changes)
+
+
+def _applies(table: ControlTable, store: Store) -> Iterator[Entry]:
+    last: Run | None = None
+    while True:
+        with store.read() as tx:
+            runs = run_log.list_page(tx, run_name(table), limit=PAGE, before=last)
+            steps = {run.id: run_log.steps(tx, run.id) for run in runs if run.parameters.get("control_table") == table.location}
+        for run in runs:
+            if steps.get(run.id) or (run.id in steps and run.error_message):
+                yield _of_run(run, steps[run.id])
+        if len(runs) < PAGE:
+            return
+        last = runs[-1]
+
+
+def _of_run(run: Run, steps: list[Step]) -> Entry:
+    changes = tuple(
+        {
+            "module_name": step.step_name,
+            "action": step.metadata.get("action"),
+            "job_id": step.metadata.get("job_id"),
+            "changes": step.metadata.get("changes", []),
+            "error": step.error_message,
+        }
+        for step in steps
+    )
+    return Entry(run.start_time, run.trigger_by, "APPLY", run.parameters["version"], f"on {run.parameters.get('backend')}", run.id, changes)
