@@ -27,6 +27,7 @@ if TYPE_CHECKING:
     from pyspark.sql import DataFrame, SparkSession
 
     from lakeledger.control.documents import Document, Module
+    from lakeledger.jobs.scheduler import Due, Outcome
     from lakeledger.pipelines.runner import ModuleResult, StepResult
 
 
@@ -210,12 +211,24 @@ class Ledger:
         trigger: str = "manual",
         progress: Callable[[StepResult], None] = lambda _: None,
         parameters: dict[str, Any] | None = None,
+        *,
+        pipeline: str | None = None,
     ) -> ModuleResult:
-        """Run one module. `parameters` are kept with the run. Raises Conflict that names the holder if it is already running."""
+        """Run one module, in the run log under its own name or that of `pipeline`. `parameters` are kept with the run.
+
+        Raises Conflict that names the holder if it is already running.
+        """
         from lakeledger.pipelines.runner import run_module
 
-        with self.run(module.module_name, trigger, parameters=parameters, config_hash=module.config_hash, exclusive=True) as run:
+        name = pipeline or module.module_name
+        with self.run(name, trigger, parameters=parameters, config_hash=module.config_hash, exclusive=True) as run:
             return run_module(self._plane(), run, module, base, progress, ledger=self)
+
+    def run_job(self, due: Due) -> Outcome:
+        """Carry out a run of a local job, for a `Scheduler`. Raises Invalid, or Conflict if its module is running already."""
+        from lakeledger.pipelines.job import run_due
+
+        return run_due(self._plane(), self.run, due, ledger=self)
 
     def _write(self, frame: DataFrame, request: Write, run: ActiveRun | ActiveStep | None) -> Committed:
         if request.position and request.batch_id is None and not request.position.force:
@@ -226,7 +239,7 @@ class Ledger:
             return write(self._plane(), frame, request, implicit.fence)
 
     def _plane(self) -> Plane:
-        return Plane(self.store, self.warehouse, self._checksums, lambda: self.spark)
+        return Plane(self.store, lambda: self.warehouse, self._checksums, lambda: self.spark)
 
 
 def open(

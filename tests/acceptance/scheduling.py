@@ -9,14 +9,13 @@ import threading
 import lakeledger
 from lakeledger import Settings
 from lakeledger.jobs.scheduler import Scheduler
-from lakeledger.pipelines.job import run_due
 
 
 def main(url: str, warehouse: str) -> None:
     stop = threading.Event()
     signal.signal(signal.SIGTERM, lambda *_: stop.set())
     with lakeledger.open(Settings(url, warehouse)) as ledger:
-        scheduler = Scheduler(ledger.store, ledger.worker, lambda due: run_due(ledger._plane(), ledger.run, due, ledger=ledger))
+        scheduler = Scheduler(ledger.store, ledger.worker, ledger.run_job)
         sys.stdout.write("ready\n")
         sys.stdout.flush()
         scheduler.run(stop)

@@ -265,7 +265,7 @@ def test_a_task_is_tried_again_as_often_as_it_says_and_every_try_is_logged(ledge
     result = run(ledger, what, tmp_path)
     assert statuses(result.steps) == {"a": "COMPLETED", "b": "COMPLETED"}
     tries = [row for row in logged(ledger, result) if row.step_name == "a"]
-    assert [(row.status, row.metadata.get("attempt", 1)) for row in tries] == [("FAILED", 1), ("FAILED", 2), ("COMPLETED", 3)]
+    assert [(row.status, row.attempt) for row in tries] == [("FAILED", 1), ("FAILED", 2), ("COMPLETED", 3)]
     assert [row.error_message for row in tries] == ["ValueError: try 1", "ValueError: try 2", None]
     assert ledger.runs.get(result.run_id).status == "COMPLETED"
 

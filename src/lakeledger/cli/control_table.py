@@ -20,6 +20,7 @@ if TYPE_CHECKING:
     from lakeledger import Ledger
     from lakeledger.config import Settings
     from lakeledger.control.deployment import Deployment
+    from lakeledger.control.documents import Module
     from lakeledger.control.model import Snapshot, SourceRow
     from lakeledger.control.table import ControlTable
     from lakeledger.jobs.tracking import TrackedJob
@@ -105,6 +106,26 @@ def sources_of(snapshot: Snapshot, module: str) -> list[SourceRow]:
         has = f"it has {', '.join(known)}" if known else "it is empty"
         raise NotFound(f"no module {module!r} in the control table: {has}{suggest(module, known)}")
     return sorted(found, key=lambda row: (row.execution_order, row.source_id))
+
+
+def module_of(snapshot: Snapshot, name: str | None, source: str | None = None) -> Module:
+    """A module of the control table, or one source of it, which then waits for no other. Raises NotFound or Invalid."""
+    from lakeledger.control import rows
+
+    if name is None:
+        raise Invalid("say with --module which module of the control table to run")
+    sources_of(snapshot, name)
+    found = rows.modules_of(snapshot)
+    if name not in found.good:
+        raise Invalid("\n".join(map(str, found.bad.get(name, []))) or f"the module {name} has no sources")
+    module = found.good[name]
+    if source is None:
+        return module
+    known = [each.source_id for each in module.sources]
+    if source not in known:
+        raise NotFound(f"no source {source!r} in module {name}: it has {', '.join(known)}{suggest(source, known)}")
+    (alone,) = (each for each in module.sources if each.source_id == source)
+    return module.model_copy(update={"sources": [alone.model_copy(update={"depends_on": (), "run_if": "ALL_SUCCESS"})]})
 
 
 def module_names(snapshot: Snapshot) -> list[str]:

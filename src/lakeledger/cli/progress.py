@@ -60,7 +60,7 @@ class Lines:
     """One line on stderr for each thing that happens."""
 
     def step(self, module: str, result: StepResult) -> None:
-        self._say(f"{module}.{result.source_id} → {result.target}: {outcome(result)}")
+        self._say(f"{module}.{result.source_id}{f' → {result.target}' if result.target else ''}: {outcome(result)}")
 
     def spark_is_starting(self) -> None:
         self._say("starting Spark…")
@@ -141,7 +141,7 @@ class Board:
                 grid.add_row(
                     self.spinner if running else Text(sign, style=style),
                     Text(show.safe(f"{module}.{source}")),
-                    Text(f"→ {row.target}", style="dim"),
+                    Text(f"→ {row.target}" if row.target else "", style="dim"),
                     Text(row.took),
                     Text(told, style=style, no_wrap=True, overflow="ellipsis"),
                 )

@@ -151,8 +151,7 @@ def _chosen(
         return _load(path, module), path.parent
     if file is not None:
         raise click.UsageError("give either a FILE or --control")
-    from lakeledger.cli.carrying import module_of
-    from lakeledger.cli.control_table import given, read_table
+    from lakeledger.cli.control_table import given, module_of, read_table
 
     settings = options.settings()
     return [module_of(read_table(settings, given(control_table)), module, source)], settings.base
@@ -177,17 +176,14 @@ def _load(path: Path, name: str | None) -> list[Module]:
 
 def _run(ledger: Ledger, progress: Progress, module: Module, base: Path, trigger: str, source: str | None, *, contain: bool) -> Outcome:
     """Run one module, or one source of it. With `contain`, one that cannot start does not stop the others."""
-    from lakeledger.cli.carrying import carrier
 
     def tell(step: StepResult) -> None:
         progress.step(module.module_name, step)
 
     try:
-        if source is None:
-            result = ledger.run_module(module, base, trigger, tell)
-        else:  # its neighbours may run at the same time, as tasks of the same job
-            with carrier(ledger) as carry:
-                result = carry.run(module, base, pipeline=f"{module.module_name}.{source}", trigger=trigger, progress=tell)
+        # The neighbours of a single source may run at the same time, as tasks of the same job.
+        pipeline = None if source is None else f"{module.module_name}.{source}"
+        result = ledger.run_module(module, base, trigger, tell, pipeline=pipeline)
     except LakeledgerError as error:
         if not contain:
             raise

@@ -4,18 +4,20 @@ from __future__ import annotations
 
 import threading
 from collections import deque
+from collections.abc import Sequence
 from typing import Any
 
 import click
 
 from lakeledger import Ledger
 from lakeledger.cli import DONE, FAILED, PARTLY_FAILED, show
-from lakeledger.cli.carrying import Carrier, carrier
 from lakeledger.cli.options import Options, shared
 from lakeledger.cli.stopping import when_told
+from lakeledger.errors import NotFound
 from lakeledger.jobs.local import LocalBackend
 from lakeledger.jobs.model import JobRun
 from lakeledger.jobs.scheduler import GRACE_SECONDS, POLL_SECONDS, Due, Outcome, Scheduler
+from lakeledger.jobs.triggers import TableVersion
 from lakeledger.redaction import scrub
 
 # A process that runs for months remembers only what it did lately.
@@ -23,10 +25,10 @@ REMEMBERED = 1_000
 
 
 class Watched:
-    """A carrier whose runs are told as they begin and end, and remembered."""
+    """Carries runs out, and tells and remembers them."""
 
-    def __init__(self, inner: Carrier, *, silent: bool) -> None:
-        self._inner = inner
+    def __init__(self, ledger: Ledger, *, silent: bool) -> None:
+        self._ledger = ledger
         self._silent = silent
         self.ids: deque[str] = deque(maxlen=REMEMBERED)
 
@@ -35,7 +37,7 @@ class Watched:
         self.ids.append(due.run.id)
         self.say(f"{due.job.name}: run {due.run.id} begins ({due.run.cause})")
         try:
-            outcome = self._inner.execute(due)
+            outcome = self._ledger.run_job(due)
         except BaseException as error:
             self.say(f"{due.job.name}: run {due.run.id} ended: {error}")
             raise
@@ -61,13 +63,13 @@ def scheduler(options: Options, once: bool) -> int:
       lakeledger scheduler --once
     """
     stop = threading.Event()
-    with options.open() as ledger, carrier(ledger) as inner, when_told(stop.set):
-        watched = Watched(inner, silent=options.as_json)
+    with options.open() as ledger, when_told(stop.set):
+        watched = Watched(ledger, silent=options.as_json)
         clockwork = Scheduler(
             ledger.store,
             ledger.worker,
             watched.execute,
-            versions=inner.versions,
+            versions=lambda names: table_versions(ledger, names),
             tell=watched.say,
             lease_seconds=ledger.settings.lease_seconds,
         )
@@ -89,6 +91,18 @@ def scheduler(options: Options, once: bool) -> int:
     return exit_code(runs) if once else DONE
 
 
+def table_versions(ledger: Ledger, names: Sequence[str]) -> dict[str, TableVersion]:
+    """Where tables stand; one that is not there has no version yet."""
+    found: dict[str, TableVersion] = {}
+    for name in names:
+        try:
+            table = ledger.tables.get(name)
+        except NotFound:
+            continue
+        found[name] = TableVersion(table.current_version, table.last_modified)
+    return found
+
+
 def exit_code(runs: list[JobRun]) -> int:
     """0 if nothing failed, 3 if something else did not, else 1."""
     failed = [run.status == "failed" for run in runs]
@@ -104,8 +118,6 @@ def _run_once(clockwork: Scheduler, stop: threading.Event) -> None:
 
 def _runs(ledger: Ledger, ids: list[str]) -> list[JobRun]:
     """The runs as they ended; one whose job was deleted meanwhile is gone."""
-    from lakeledger.errors import NotFound
-
     backend = LocalBackend(ledger.store, ledger.worker.name)
     found = []
     for id in dict.fromkeys(ids):

@@ -15,9 +15,14 @@ if TYPE_CHECKING:
 
 @dataclass(frozen=True)
 class Plane:
-    """What every load needs: the store, the tenant's part of the warehouse, and Spark once somebody asks for it."""
+    """What every load needs: the store, and, once somebody asks for them, the tenant's part of the warehouse and Spark."""
 
     store: Store
-    warehouse: str
+    find_warehouse: Callable[[], str]
     checksums: Checksums
     spark: Callable[[], SparkSession]
+
+    @property
+    def warehouse(self) -> str:
+        """The tenant's part of the warehouse. Raises Invalid if the ledger has none."""
+        return self.find_warehouse()

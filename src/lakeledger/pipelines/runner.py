@@ -253,6 +253,5 @@ class _Board:
 
 def _new_step(task: Task, number: int = 1) -> NewStep:
     source = task.source
-    again = {"attempt": number} if number > 1 else {}
-    metadata = {"execution_order": source.execution_order, **again}
-    return NewStep(source.source_id, source.transformation_config.task_type, source.target or None, metadata)
+    metadata = {"execution_order": source.execution_order}
+    return NewStep(source.source_id, source.transformation_config.task_type, source.target or None, metadata, number)

@@ -152,6 +152,7 @@ class NewStep:
     type: str = "task"
     target_table: str | None = None
     metadata: dict[str, Any] = field(default_factory=dict)
+    attempt: int = 1
 
 
 @dataclass(frozen=True)

@@ -80,10 +80,12 @@ select * from pipeline_runs
 
 -- name: add_step
 insert into step_logs (
-    step_logging_id, tenant_id, pipeline_logging_id, step_name, step_type, step_index, status, start_time, metadata, target_table
+    step_logging_id, tenant_id, pipeline_logging_id, step_name, step_type, step_index, status, start_time, metadata, attempt,
+    target_table
 ) values (
     :step_id, :tenant_id, :run_id, :step_name, :step_type,
-    (select count(*) from step_logs where pipeline_logging_id = :run_id), 'PENDING', :now, :metadata, :target_table
+    (select count(*) from step_logs where pipeline_logging_id = :run_id), 'PENDING', :now, :metadata, :attempt,
+    :target_table
 )
 returning *
 

@@ -175,6 +175,7 @@ def add_step(tx: Transaction, run_id: str, new: NewStep, actor: str) -> Step:
         step_name=new.name,
         step_type=new.type,
         metadata=scrub_value(new.metadata),
+        attempt=new.attempt,
         target_table=new.target_table,
     )
     step = Step(**_found(row, f"run {run_id}"))
