@@ -110,9 +110,13 @@ SETTINGS = some(
     retry_seconds=st.none() | st.floats(0, 1000) | st.integers(0, 100),
 )
 WAITS = {"min_time_between_triggers_seconds": SECONDS, "wait_after_last_change_seconds": SECONDS}
+UNIX = st.builds("{} {} * * {}".format, st.integers(0, 59), st.integers(0, 23), st.sampled_from(["*", "1-5", "mon"]))
+QUARTZ = st.builds("{} {}  */2 ? * {}".format, st.integers(0, 59), st.integers(0, 59), st.sampled_from(["*", "MON-FRI", "6L"]))
+ZONES = ("UTC", "Europe/Berlin", "Etc/GMT+1")
 MODULE_SETTINGS = some(
     description=st.none() | TEXTS,
-    schedule=with_some({"cron": NAMES}, timezone_id=NAMES, pause_status=st.just("PAUSED")) | with_some({"quartz_cron_expression": NAMES}),
+    schedule=with_some({"cron": UNIX}, timezone_id=st.sampled_from(ZONES), pause_status=st.just("PAUSED"))
+    | with_some({"quartz_cron_expression": QUARTZ}),
     trigger=st.fixed_dictionaries({"file_arrival": with_some({"url": NAMES}, **WAITS)})
     | st.fixed_dictionaries({"table_update": with_some({"table_names": st.lists(NAMES, min_size=1, max_size=2)}, **WAITS)}),
     parameters=TEXT_MAPS,

@@ -6,9 +6,10 @@ import os
 from pathlib import Path
 
 import pytest
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 
+from examples import tried
 from lakeledger.control import yaml_text
 from lakeledger.control.documents import Document, load, load_all, parse
 from lakeledger.errors import Invalid
@@ -263,7 +264,7 @@ PIECES = st.sampled_from(
 )
 
 
-@settings(max_examples=300)
+@tried(2)
 @given(st.lists(PIECES | st.text(max_size=4), max_size=25).map("".join) | st.text(max_size=60))
 def test_any_text_is_a_document_or_invalid(text: str) -> None:
     found = []
@@ -274,7 +275,6 @@ def test_any_text_is_a_document_or_invalid(text: str) -> None:
     assert all(line.startswith("x.yml:") for line in found)
 
 
-@settings(max_examples=100)
 @given(st.binary(max_size=60) | st.integers(0, 400).map(lambda size: module("a").encode()[:size]))
 def test_any_bytes_are_a_document_or_invalid(tmp_path_factory: pytest.TempPathFactory, data: bytes) -> None:
     path = tmp_path_factory.getbasetemp() / "fuzzed.yml"

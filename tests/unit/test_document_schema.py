@@ -6,9 +6,10 @@ from collections.abc import Iterator
 from typing import Any
 
 import pytest
-from hypothesis import given, settings
+from hypothesis import given
 from jsonschema import Draft202012Validator
 
+from examples import tried
 from lakeledger import codec
 from lakeledger.control import yaml_text
 from lakeledger.control.documents import Document, Module, parse
@@ -76,7 +77,7 @@ def test_documents_that_can_be_read_are_right_for_editors(text: str) -> None:
     assert errors(text) == []
 
 
-@settings(max_examples=30)
+@tried(0.5)
 @given(documents(max_size=1))
 def test_whatever_is_exported_is_right_for_editors(modules: list[Module]) -> None:
     assert errors(export(modules)) == []

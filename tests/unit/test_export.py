@@ -6,8 +6,9 @@ from datetime import UTC, date, datetime
 from typing import Any
 
 import pytest
-from hypothesis import given, settings
+from hypothesis import given
 
+from examples import tried
 from lakeledger.control.documents import Module, parse
 from lakeledger.control.export import export
 from lakeledger.control.model import Edit, ModuleRow, Snapshot, SourceRow
@@ -62,7 +63,7 @@ def rows_of(modules: list[Module]) -> dict[str, tuple[ModuleRow, list[SourceRow]
     return {row.module_name: (row, sorted(sources, key=lambda source: source.source_id)) for row, sources in map(to_rows, modules)}
 
 
-@settings(max_examples=60)
+@tried(0.5)
 @given(documents())
 def test_export_read_store_export_is_byte_identical_and_nothing_is_lost(modules: list[Module]) -> None:
     text = export(modules)

@@ -5,12 +5,14 @@ from __future__ import annotations
 from typing import Any
 
 import pytest
+from pydantic import ValidationError
 
 from lakeledger import Invalid
 from lakeledger.control.documents import Module
 from lakeledger.control.graph import task_keys, tasks
-from lakeledger.control.settings import job_settings, quartz
+from lakeledger.control.settings import job_settings
 from lakeledger.jobs import MODULE_TAG, OWNER_TAG
+from lakeledger.jobs.schedule import to_quartz
 
 
 def source(name: str, **more: Any) -> dict[str, Any]:
@@ -77,15 +79,25 @@ def test_names_that_look_alike_have_keys_of_their_own() -> None:
     ],
 )
 def test_unix_cron_is_given_to_backends_as_quartz(unix: str, expected: str) -> None:
-    assert quartz(unix) == expected
+    assert to_quartz(unix) == expected
     settings = job_settings(module(source("a"), schedule={"cron": unix, "timezone_id": "Europe/Berlin"}), "etl")
     assert settings["schedule"]["quartz_cron_expression"] == expected
 
 
-@pytest.mark.parametrize("cron", ["61 5 * * *", "0 5 1 * 1", "0 5"])
-def test_a_schedule_that_says_no_time_is_refused(cron: str) -> None:
-    with pytest.raises(Invalid):
-        job_settings(module(source("a"), schedule={"cron": cron}), "etl")
+@pytest.mark.parametrize(
+    ("schedule", "reason"),
+    [
+        ({"cron": "61 5 * * *"}, "cannot read its minute: 0 to 59"),
+        ({"cron": "0 5 1 * 1"}, "names days of the month and of the week"),
+        ({"cron": "0 5"}, "has 2 fields"),
+        ({"cron": "0 5 31 2 *"}, "is never due"),
+        ({"quartz_cron_expression": "0 0 5 * * *"}, r"put \? in one of"),
+        ({"cron": "0 5 * * *", "timezone_id": "Europe/Berlni"}, "did you mean 'Europe/Berlin'"),
+    ],
+)
+def test_a_schedule_that_says_no_time_is_refused_with_the_module(schedule: dict[str, str], reason: str) -> None:
+    with pytest.raises(ValidationError, match=reason):
+        module(source("a"), schedule=schedule)
 
 
 def test_settings_say_only_what_the_module_says() -> None:

@@ -8,9 +8,10 @@ from datetime import UTC, datetime
 from typing import Any
 
 import pytest
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 
+from examples import tried
 from lakeledger.control.documents import Module
 from lakeledger.control.merge import Choice, FieldConflict, Merge, merge
 from lakeledger.control.model import ModuleRow, Snapshot, SourceRow, UnreadableRow
@@ -273,7 +274,7 @@ STATES = st.none() | st.builds(
 )
 
 
-@settings(max_examples=300)
+@tried(2)
 @given(STATES, STATES, STATES, st.booleans(), st.sampled_from([None, "file", "table"]))
 def test_a_merge_is_done_after_it_was_done(
     last: Module | None, now: Module | None, file: Module | None, prune: bool, choose: Choice | None

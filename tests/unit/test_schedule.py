@@ -7,9 +7,10 @@ from typing import Any
 from zoneinfo import ZoneInfo
 
 import pytest
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 
+from examples import tried
 from lakeledger import Invalid
 from lakeledger.jobs.schedule import check, next_time
 
@@ -156,7 +157,7 @@ CHANGES = [
 ]
 
 
-@settings(max_examples=300, deadline=None)
+@tried(2)
 @given(
     st.sampled_from(CHANGES),
     st.integers(-20_000, 20_000),
@@ -214,7 +215,7 @@ def test_a_schedule_that_cannot_be_read_says_which_part(schedule: dict[str, str]
         check(schedule)
 
 
-@settings(max_examples=300, deadline=None)
+@tried(2)
 @given(st.text("0123456789*/,-#?LWabMONfri @", max_size=24) | st.text(max_size=12), st.sampled_from(["cron", "quartz_cron_expression"]))
 def test_whatever_is_written_there_is_understood_or_refused(text: str, kind: str) -> None:
     at = datetime(2026, 8, 1, tzinfo=UTC)

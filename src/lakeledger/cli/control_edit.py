@@ -208,10 +208,6 @@ def _refuse_wrong(snapshot: Snapshot, row: ModuleRow) -> None:
     settings = ("description", *rows.MODULE_CONFIGS, *NUMBERS)
     if told := [str(problem) for problem in found if problem.source_id is None and problem.field.partition(".")[0] in settings]:
         raise Invalid("\n".join(told))
-    if row.schedule:
-        from lakeledger.jobs import schedule
-
-        schedule.check(_object("schedule", row.schedule))
 
 
 def _print_result(done: SqlResult, rows: Sequence[Sequence[Any]]) -> None:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections import Counter
 from collections.abc import Mapping
-from functools import cached_property
+from functools import cached_property, lru_cache
 from typing import Annotated, Any, Literal
 
 from pydantic import BeforeValidator, Field, WithJsonSchema, model_validator
@@ -13,6 +13,7 @@ from pydantic_core import PydanticCustomError
 from lakeledger import codec
 from lakeledger.control.tasks import FilesConfig, IngestConfig, SqlConfig, TargetConfig, TaskConfig
 from lakeledger.control.values import Line, Name, Part, Plain, Seconds, Text
+from lakeledger.errors import Invalid
 
 RunIf = Literal["ALL_SUCCESS", "ALL_DONE", "NONE_FAILED", "AT_LEAST_ONE_SUCCESS", "ALL_FAILED", "AT_LEAST_ONE_FAILED"]
 PauseStatus = Literal["UNPAUSED", "PAUSED"]
@@ -30,6 +31,16 @@ def _as_names(value: Any) -> Any:
     if isinstance(value, list | tuple):
         return tuple(item["task_key"] if isinstance(item, Mapping) and item.keys() == {"task_key"} else item for item in value)
     return value
+
+
+@lru_cache(maxsize=1_000)
+def _check_times(quartz: str | None, unix: str | None, zone: str) -> None:
+    """Many modules have the same schedule. Raises Invalid."""
+    from lakeledger.jobs import schedule
+
+    schedule.check({"quartz_cron_expression": quartz, "cron": unix, "timezone_id": zone})
+    if unix:
+        schedule.to_quartz(unix)
 
 
 class _Source(Part):
@@ -119,6 +130,10 @@ class Schedule(Part):
     def _says_when(self) -> Schedule:
         if (self.quartz_cron_expression is None) == (self.cron is None):
             raise PydanticCustomError("schedule", "a schedule needs quartz_cron_expression or cron, and not both")
+        try:
+            _check_times(self.quartz_cron_expression, self.cron, self.timezone_id)
+        except Invalid as error:
+            raise PydanticCustomError("schedule", "{text}", {"text": str(error)}) from error
         return self
 
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 import threading
 import time
 from collections.abc import Callable, Iterator
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -13,7 +13,8 @@ from lakeledger.control import memory
 from lakeledger.control.deployment import Applied
 from lakeledger.control.imports import Import, Importer
 from lakeledger.control.opening import OpenLedger, open_control
-from lakeledger.errors import Conflict, Invalid, LakeledgerError
+from lakeledger.control.plan import Plan
+from lakeledger.errors import Invalid, LakeledgerError
 from lakeledger.jobs import JobBackend
 
 if TYPE_CHECKING:
@@ -82,19 +83,18 @@ class MetadataMonitor:
     def check(self) -> Cycle:
         """Look once: import what files say, then bring the jobs of what changed to what the table says. Never raises a known error."""
         errors: list[str] = []
+        applied: list[Applied] = []
+        version: int | None = None
         imported = self._import(errors)
-        deployment = self._opened.deployment
         try:
-            if self._folder is not None:  # without one, a table that is not there is a wrong name
-                deployment.table.create()
-            applied = deployment.apply(deployment.plan())
-            version = deployment.table.read().version
+            plan = self._plan(errors)
+            applied = self._opened.deployment.apply(plan, modules=[action.module_name for action in plan.actions])
+            errors += [f"{each.module_name}: {each.error}" for each in applied if each.error]
+            version = plan.version  # not what the table is now: that may be newer than what was carried out
+            if not errors:
+                self._advance(version)
         except LakeledgerError as error:
-            return Cycle(None, imported, [], [*errors, str(error)])
-        errors += [f"{each.module_name}: {each.error}" for each in applied if each.error]
-        if not errors:
-            with self._opened.store.write() as tx:
-                memory.advance(tx, deployment.table.location, WATCHER, {"version": version})
+            errors.append(str(error))
         return Cycle(version, imported, applied, errors)
 
     def cursor(self) -> int | None:
@@ -103,19 +103,32 @@ class MetadataMonitor:
             found = memory.cursor(tx, self._opened.deployment.table.location, WATCHER)
         return found["version"] if found else None
 
+    def _plan(self, errors: list[str]) -> Plan:
+        """What is to be done for every module but those that wait for a decision, which are told."""
+        deployment = self._opened.deployment
+        if self._folder is not None:  # without one, a table that is not there is a wrong name
+            deployment.table.create()
+        plan = deployment.plan()
+        for action in plan.conflicts:
+            names = ", ".join(change.name for change in action.conflicts)
+            errors.append(
+                f"{action.module_name}: changed here and by hand in {plan.backend}: {names}; apply it with a side, ours or theirs"
+            )
+        return replace(plan, actions=tuple(action for action in plan.actions if not action.conflicts))
+
+    def _advance(self, version: int) -> None:
+        with self._opened.store.write() as tx:
+            memory.advance(tx, self._opened.deployment.table.location, WATCHER, {"version": version})
+
     def _import(self, errors: list[str]) -> Import | None:
         if self._folder is None:
             return None
         importer = Importer(self._opened.store, self._opened.worker.name, self._opened.deployment.table)
         try:
             found = importer.load(self._folder)
-        except Conflict as error:
-            errors.append(str(error))
-            return None
-        except Invalid as error:
-            if self._folder.is_dir() and "no YAML file" in str(error):
-                return None
-            errors.append(str(error))
+        except LakeledgerError as error:
+            if not (isinstance(error, Invalid) and self._folder.is_dir() and "no YAML file" in str(error)):
+                errors.append(str(error))
             return None
         errors += [problem for problem in found.problems if not self._is_fresh(problem)]
         errors += [line for conflict in found.conflicts for line in conflict.words()]
@@ -145,7 +158,6 @@ class MetadataMonitor:
             return
         from watchfiles import watch
 
-        watcher = watch(
-            self._folder, stop_event=self._stop, rust_timeout=int(self._interval * 1000), yield_on_timeout=True, raise_interrupt=False
-        )
+        milliseconds = max(1, int(self._interval * 1000))  # 0 would wait for ever
+        watcher = watch(self._folder, stop_event=self._stop, rust_timeout=milliseconds, yield_on_timeout=True, raise_interrupt=False)
         next(iter(watcher), None)

@@ -2,12 +2,10 @@
 
 from __future__ import annotations
 
-import re
 from collections.abc import Mapping
 from typing import TYPE_CHECKING, Any
 
 from lakeledger.control.graph import Task, tasks
-from lakeledger.errors import Invalid
 from lakeledger.jobs import CONTENT_TAG, MODULE_TAG, OWNER_TAG, JobSpec, schedule
 from lakeledger.jobs.settings import normalise
 
@@ -15,7 +13,6 @@ if TYPE_CHECKING:
     from lakeledger.control.documents import Module
 
 ENVIRONMENT = "lakeledger"
-_WEEKDAYS = ("SUN", "MON", "TUE", "WED", "THU", "FRI", "SAT")
 
 
 def job_spec(module: Module, control_table: str, base: str = "", package: str = "lakeledger") -> JobSpec:
@@ -31,7 +28,7 @@ def job_settings(module: Module, control_table: str, package: str = "lakeledger"
         "tags": {**module.tags, OWNER_TAG: control_table, MODULE_TAG: module.module_name, CONTENT_TAG: module.content_hash[:16]},
         "tasks": made,
         "max_concurrent_runs": module.max_concurrent_runs or 1,
-        **_schedule(module),
+        **_starters(module),
         **_said(module),
     }
     if any(task.get("environment_key") == ENVIRONMENT for task in made):
@@ -64,24 +61,13 @@ def _said(module: Module) -> dict[str, Any]:
     return {name: value for name, value in found.items() if value is not None}
 
 
-def _schedule(module: Module) -> dict[str, Any]:
-    """When the job starts by itself. Raises Invalid for a schedule that says no time."""
+def _starters(module: Module) -> dict[str, Any]:
+    """When the job starts by itself. Databricks reads only Quartz."""
     parts = {"schedule": module.schedule, "trigger": module.trigger}
     found = {name: part.model_dump(mode="json", exclude_none=True) for name, part in parts.items() if part is not None}
-    if when := found.get("schedule"):
-        schedule.check(when)
-        if unix := when.pop("cron", None):
-            found["schedule"] = {"quartz_cron_expression": quartz(unix), **when}
+    if unix := found.get("schedule", {}).pop("cron", None):
+        found["schedule"] = {"quartz_cron_expression": schedule.to_quartz(unix), **found["schedule"]}
     return found
-
-
-def quartz(unix: str) -> str:
-    """A Unix expression as Quartz writes it, which is all that Databricks reads. Raises Invalid for a day of both month and week."""
-    minute, hour, day, month, weekday = unix.split()
-    if day != "*" and weekday != "*":
-        raise Invalid(f"cron {unix!r} names days of the month and of the week: give two modules, or a quartz_cron_expression")
-    named = re.sub(r"(?<![/\d])\d", lambda found: _WEEKDAYS[int(found[0]) % 7], weekday)
-    return f"0 {minute} {hour} {'?' if weekday != '*' else day} {month} {named if weekday != '*' else '?'}"
 
 
 def _task(module: Module, task: Task, control_table: str) -> dict[str, Any]:

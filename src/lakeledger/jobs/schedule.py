@@ -59,6 +59,15 @@ def check(schedule: Mapping[str, Any]) -> None:
     _parse(schedule, strict=True)
 
 
+def to_quartz(unix: str) -> str:
+    """A Unix expression as Quartz writes it. Raises Invalid for days of both month and week, which Quartz cannot say."""
+    minute, hour, day, month, weekday = unix.split()
+    if day != "*" and weekday != "*":
+        raise Invalid(f"cron {unix!r} names days of the month and of the week: give two modules, or a quartz_cron_expression")
+    named = re.sub(r"(?<![/\d])\d", lambda found: _DAYS[int(found[0]) % 7], weekday)
+    return f"0 {minute} {hour} {'?' if weekday != '*' else day} {month} {named if weekday != '*' else '?'}"
+
+
 def _by_the_clock(times: croniter, zone: ZoneInfo, after: datetime) -> datetime:
     """The next time that the clock shows, or would show if it were not put forward; of one that it shows twice, the first."""
     shown = _shown(after, zone)
