@@ -13,6 +13,7 @@ def control() -> None:
 
 
 for _command in (
+    control_edit.create,
     control_files.load,
     control_files.validate,
     control_files.export,

@@ -28,6 +28,25 @@ CHANGED = '{"version": n, "changed": [[module, source]]}'
 
 
 @click.command()
+@CONTROL
+@shared('{"control_table", "version": n, "created": …}')
+def create(options: Options, control_table: str | None) -> None:
+    """Make an empty control table, to be filled with `control sql` or from Spark. Does nothing if it is there.
+
+    lakeledger control create
+    """
+    with open_table(options, control_table, must_exist=False) as control:
+        was_there = control.table.exists()
+        control.table.create()
+        version = control.table.read().version
+    if options.as_json:
+        show.print_json({"control_table": control.table.location, "version": version, "created": not was_there})
+        return
+    click.echo(show.scrubbed(f"{control.table.location} {'is there already' if was_there else 'is made'}: version {version}"))
+    show.print_next(next_command(options, "control load pipelines/", control_table))
+
+
+@click.command()
 @click.argument("statement")
 @CONTROL
 @shared('{"kind", "version", "columns": […], "rows": [[…]], "is_cut", "inserted", "updated", "deleted"}')

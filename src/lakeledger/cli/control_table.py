@@ -95,7 +95,10 @@ def given(name: str | None) -> str | None:
 def require(table: ControlTable) -> None:
     """Raises NotFound if the table is not there."""
     if not table.exists():
-        raise NotFound(f"no control table at {scrub(table.location)}: `lakeledger control load FILE` makes one, or give another --control")
+        raise NotFound(
+            f"no control table at {scrub(table.location)}: `lakeledger control create` or `control load FILE` makes one, "
+            "or give another --control"
+        )
 
 
 def sources_of(snapshot: Snapshot, module: str) -> list[SourceRow]:

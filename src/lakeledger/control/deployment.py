@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Sequence
-from dataclasses import dataclass, fields
+from dataclasses import dataclass, fields, replace
 from typing import Any
 
 from lakeledger.control import changes, rows
@@ -69,6 +69,14 @@ class Deployment:
         if modules is not None:
             actions = [action for action in actions if action.module_name in modules]
         return Plan(self.table.location, self.backend.name, snapshot.version, snapshot.modules_version, tuple(actions))
+
+    def bring(self, *, prefer: Side | None = None, prune: bool = False) -> list[Applied]:
+        """Plan and apply. A module that was changed here and by hand waits for a decision: it is told, and stops no other."""
+        plan = self.plan(prefer=prefer, prune=prune)
+        waiting = {action.module_name: Applied(action, action.job_id, _undecided(action, plan.backend)) for action in plan.conflicts}
+        rest = replace(plan, actions=tuple(action for action in plan.actions if action.module_name not in waiting))
+        done = self.apply(rest, prefer=prefer, prune=prune, modules=[action.module_name for action in rest.actions])
+        return sorted([*done, *waiting.values()], key=lambda each: each.module_name)
 
     def apply(
         self,
@@ -194,8 +202,12 @@ def _check_current(plan: Plan, now: Plan) -> None:
     if plan.digest != now.digest:
         raise Conflict(f"the plan is no longer current: {_moved(plan, now)}; look at a new one", retryable=True)
     if now.conflicts:
-        names = ", ".join(f"{action.module_name} ({', '.join(change.name for change in action.conflicts)})" for action in now.conflicts)
-        raise Conflict(f"changed here and by hand in {now.backend}: {names}; say whose side holds, ours or theirs")
+        raise Conflict("\n".join(f"{action.module_name}: {_undecided(action, now.backend)}" for action in now.conflicts))
+
+
+def _undecided(action: Action, backend: str) -> str:
+    names = ", ".join(change.name for change in action.conflicts)
+    return f"changed here and by hand in {backend}: {names}; say whose side holds, ours or theirs"
 
 
 def _moved(plan: Plan, now: Plan) -> str:

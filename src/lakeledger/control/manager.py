@@ -5,11 +5,13 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from datetime import datetime
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from types import TracebackType
+from typing import TYPE_CHECKING, Any, Self
 
-from lakeledger.control import changes
+from lakeledger.control import changes, rows
 from lakeledger.control import sql as control_sql
 from lakeledger.control.deployment import Applied, Deployment
+from lakeledger.control.export import export
 from lakeledger.control.fields import Side
 from lakeledger.control.imports import Import, Importer
 from lakeledger.control.opening import Opened, OpenLedger, open_control
@@ -41,9 +43,19 @@ class _Facade:
         """The control table and its jobs."""
         return self._opened.deployment
 
+    def __enter__(self) -> Self:
+        return self
+
+    def __exit__(self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None) -> None:
+        self.close()
+
     def close(self) -> None:
         """Close what was opened."""
         self._opened.close()
+
+    def create(self) -> None:
+        """Make the control table if it is not there."""
+        self.deployment.table.create()
 
     def load_yaml(self, path: str | Path, variables: Mapping[str, Any] | None = None, *, prune: bool = False, choose: Any = None) -> Import:
         """Bring what YAML files say into the control table. What was edited there by hand since is a conflict, not overwritten."""
@@ -74,12 +86,27 @@ class MetadataManager(_Facade):
         """
         return control_sql.run(self.deployment.table, statement, user_name(), jobs=self.deployment.jobs())
 
+    def export_yaml(self, path: str | Path | None = None, *, modules: Sequence[str] | None = None) -> str:
+        """The modules as YAML, which says the same when it is loaded again; also written to a file, if one is given.
+
+        Raises Invalid for a module that cannot be read: a backup with a part missing is none.
+        """
+        found = rows.modules_of(self.deployment.table.read())
+        if problems := [str(problem) for name, bad in found.bad.items() if modules is None or name in modules for problem in bad]:
+            raise Invalid("\n".join(problems))
+        text = export([module for name, module in found.good.items() if modules is None or name in modules])
+        if path is not None:
+            Path(path).write_text(text, encoding="utf-8")
+        return text
+
     def _version_at(self, at: datetime) -> int | None:
         """The version that was current then, or None if the table was not there yet."""
         if at.tzinfo is None:
             raise Invalid(f"{at.isoformat()} has no time zone: give one, for example UTC")
         mine = [commit for commit in self.deployment.table.history(limit=100_000) if commit.table in ("", self.deployment.table.name)]
-        return max((commit.version for commit in mine if commit.at <= at), default=None)
+        # Delta's times are whole milliseconds: what was committed in the same one is told again rather than missed.
+        moment = at.replace(microsecond=at.microsecond // 1000 * 1000)
+        return max((commit.version for commit in mine if commit.at < moment), default=None)
 
 
 class JobOrchestrator(_Facade):
@@ -100,10 +127,11 @@ class JobOrchestrator(_Facade):
     ) -> Sequence[Applied]:
         """Bring every module's job to what the control table says, after importing the YAML if that is wanted.
 
-        One bad module does not stop the others: its last good job stays, and its result says why. Raises Conflict.
+        One bad module does not stop the others: its last good job stays, and its result says why. So does one that was changed here and
+        by hand, unless `prefer` says whose side holds. Raises Conflict if the YAML cannot be taken over as a whole.
         """
         if yaml_path is not None and sync_yaml:
             found = self.load_yaml(yaml_path, variables)
             if found.problems or found.conflicts:
-                raise Conflict("\n".join([*found.problems, *(str(conflict) for conflict in found.conflicts)]))
-        return self.deployment.apply(self.plan(prefer=prefer, prune=prune), prefer=prefer, prune=prune)
+                raise Conflict("\n".join([*found.problems, *(line for conflict in found.conflicts for line in conflict.words())]))
+        return self.deployment.bring(prefer=prefer, prune=prune)

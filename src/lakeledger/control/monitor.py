@@ -5,15 +5,15 @@ from __future__ import annotations
 import threading
 import time
 from collections.abc import Callable, Iterator
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, field
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from types import TracebackType
+from typing import TYPE_CHECKING, Any, Self
 
 from lakeledger.control import memory
 from lakeledger.control.deployment import Applied
 from lakeledger.control.imports import Import, Importer
 from lakeledger.control.opening import OpenLedger, open_control
-from lakeledger.control.plan import Plan
 from lakeledger.errors import Invalid, LakeledgerError
 from lakeledger.jobs import JobBackend
 
@@ -61,6 +61,12 @@ class MetadataMonitor:
         self._tell = tell
         self._stop = threading.Event()
 
+    def __enter__(self) -> Self:
+        return self
+
+    def __exit__(self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None) -> None:
+        self.close()
+
     def close(self) -> None:
         """Stop, and close what was opened."""
         self._stop.set()
@@ -87,10 +93,13 @@ class MetadataMonitor:
         version: int | None = None
         imported = self._import(errors)
         try:
-            plan = self._plan(errors)
-            applied = self._opened.deployment.apply(plan, modules=[action.module_name for action in plan.actions])
+            deployment = self._opened.deployment
+            if self._folder is not None:  # without one, a table that is not there is a wrong name
+                deployment.table.create()
+            seen = deployment.table.read().version  # before the plan: what is committed later may not be in it
+            applied = deployment.bring()
             errors += [f"{each.module_name}: {each.error}" for each in applied if each.error]
-            version = plan.version  # not what the table is now: that may be newer than what was carried out
+            version = seen
             if not errors:
                 self._advance(version)
         except LakeledgerError as error:
@@ -102,19 +111,6 @@ class MetadataMonitor:
         with self._opened.store.read() as tx:
             found = memory.cursor(tx, self._opened.deployment.table.location, WATCHER)
         return found["version"] if found else None
-
-    def _plan(self, errors: list[str]) -> Plan:
-        """What is to be done for every module but those that wait for a decision, which are told."""
-        deployment = self._opened.deployment
-        if self._folder is not None:  # without one, a table that is not there is a wrong name
-            deployment.table.create()
-        plan = deployment.plan()
-        for action in plan.conflicts:
-            names = ", ".join(change.name for change in action.conflicts)
-            errors.append(
-                f"{action.module_name}: changed here and by hand in {plan.backend}: {names}; apply it with a side, ours or theirs"
-            )
-        return replace(plan, actions=tuple(action for action in plan.actions if not action.conflicts))
 
     def _advance(self, version: int) -> None:
         with self._opened.store.write() as tx:

@@ -121,18 +121,16 @@ def _config_problem(value: str) -> str | None:
 
 
 def _new_problems(edit: Edit, snapshot: Snapshot) -> list[rows.RowProblem]:
-    """What the edit would make wrong in the rows that it puts: a key that is missing in a config, a task type that nobody knows."""
+    """What the edit would make wrong in the rows that it puts: a task type that nobody knows, two sources that overwrite one table."""
     names = {key[0] for key in edit.sources} | set(edit.modules)
     known = set(rows_problems(snapshot, names))
+    sources = {key for key, row in edit.sources.items() if row}
+    modules = {name for name, _ in sources} | {name for name, row in edit.modules.items() if row}
     return [
         problem
         for problem in rows_problems(edits.after(edit, snapshot), names)
         if problem not in known
-        and (
-            edit.modules.get(problem.module_name)
-            if problem.source_id is None
-            else edit.sources.get((problem.module_name, problem.source_id))
-        )
+        and (problem.module_name in modules if problem.source_id is None else (problem.module_name, problem.source_id) in sources)
     ]
 
 

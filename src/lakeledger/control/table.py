@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import re
+import sys
 from collections.abc import Sequence
 from typing import TYPE_CHECKING, Protocol
 
@@ -60,8 +61,9 @@ class ControlTable(Protocol):
 
 
 def open(location: str, spark: SparkSession | None = None) -> ControlTable:
-    """The control table at a path or URL, or, with a Spark session, the one called `catalog.schema.table` there. Raises Invalid."""
+    """The control table at a path or URL, or, with a Spark session (by default the active one), `catalog.schema.table`. Raises Invalid."""
     if is_catalog_name(location):
+        spark = spark or _active_session()
         if spark is None:
             raise Invalid(f"{location} is a table of a catalog: open it with a Spark session, or give its path as ./{location}")
         from lakeledger.control.catalog import CatalogControlTable
@@ -72,6 +74,15 @@ def open(location: str, spark: SparkSession | None = None) -> ControlTable:
     from lakeledger.control.delta import DeltaControlTable
 
     return DeltaControlTable(location)
+
+
+def _active_session() -> SparkSession | None:
+    """The session of a notebook, for example. Whoever has one has imported Spark."""
+    if "pyspark.sql" not in sys.modules:
+        return None
+    from pyspark.sql import SparkSession
+
+    return SparkSession.getActiveSession()
 
 
 def is_catalog_name(location: str) -> bool:
