@@ -61,7 +61,9 @@ def rows(at: list[str], columns: str = "source_id, is_active") -> list[list[Any]
         "control show shop",
         "control validate",
         "control export",
+        "control create",
         "control history",
+        "control audit",
         "control diff 1",
         "control restore 1 --apply",
         "control set shop tags.a=b",
@@ -87,6 +89,7 @@ def test_no_command_makes_a_ledger_or_a_control_table_where_there_is_none(words:
         "validate",
         "export",
         "history",
+        "audit",
         "diff 1",
         "restore 1 --apply",
         "set shop tags.a=b",
@@ -110,6 +113,31 @@ def test_a_file_is_loaded_into_a_table_that_is_made_for_it(at: list[str]) -> Non
     text = shown("control", "load", "shop.yaml", *at)
     assert f"nothing changed: the control table is at version {done['version']}" in text
     assert "next: lakeledger plan" in text
+
+
+def test_a_path_that_only_the_file_finds_is_warned_of(at: list[str]) -> None:
+    Path("pipes/in").mkdir(parents=True)
+    Path("pipes/in/day.csv").write_text("a\n1\n")
+    files = {
+        "source_id": "days",
+        "source_type": "files",
+        "source_config": {"path": "in/*.csv"},
+        "target_config": {"schema": "bronze", "table": "days"},
+    }
+    path = write("pipes/days.yaml", files)
+    (warning,) = answer("control", "load", path, *at)["warnings"]
+    assert "shop.days: in the control table, in/*.csv is meant from" in warning
+    assert warning.endswith("write pipes/in/*.csv")
+    assert f"warning: {warning}" in invoke("control", "load", path, *at).stderr
+    write("pipes/days.yaml", {**files, "source_config": {"path": "pipes/in/*.csv"}})
+    assert answer("control", "load", path, *at)["warnings"] == []
+
+
+def test_a_control_table_is_made_to_be_filled_with_sql(at: list[str]) -> None:
+    refused(["control", "sql", "SELECT * FROM etl_control", *at], 2, "NotFound", "`lakeledger control create` or `control load FILE`")
+    assert answer("control", "create", *at)["created"]
+    assert "is there already: version 0" in shown("control", "create", *at)
+    assert answer("control", "sql", "SELECT * FROM etl_control", *at)["rows"] == []
 
 
 def test_a_load_takes_variables_and_another_table(at: list[str]) -> None:
@@ -293,6 +321,19 @@ def test_versions_are_listed_compared_and_restored(at: list[str]) -> None:
     assert answer("control", "diff", "1", *at)["changes"] == []
     refused(["control", "diff", "99", *at], 2, "NotFound", "no version 99")
     refused(["control", "restore", "99", "--apply", *at], 2, "NotFound", "no version 99")
+
+
+def test_who_changed_what_is_told_with_what_became_of_the_jobs(at: list[str]) -> None:
+    load(at)
+    answer("apply", "--yes", *at)
+    answer("control", "set", "shop", "timeout_seconds=60", *at)
+    job_id = answer("apply", "--yes", *at)["results"][0]["job_id"]
+    entries = answer("control", "audit", *at)["entries"]
+    assert [(entry["operation"], entry["version"]) for entry in entries[:3]] == [("APPLY", 2), ("EDIT", 2), ("APPLY", 1)]
+    text = shown("control", "audit", "--module", "shop", *at)
+    assert f"  shop: update job {job_id}\n    timeout_seconds becomes 60\n" in text
+    assert "  settings of shop: updated\n    timeout_seconds: nothing → 60\n" in text
+    assert "nothing was done to other yet" in shown("control", "audit", "--module", "other", *at)
 
 
 def test_the_schema_for_editors_is_printed_and_written(at: list[str]) -> None:

@@ -28,7 +28,7 @@ if TYPE_CHECKING:
 @click.option("--choose", type=click.Choice(["file", "table"]), help="Whom to follow where both changed a row.")
 @click.option("--dry-run", is_flag=True, help="Show what would change; no row is touched.")
 @CONTROL
-@shared('{"applied": …, "version": n, "changed": [[module, source]], "kept": […], "conflicts": [[line]], "problems": [line]}')
+@shared('{"applied": …, "version", "changed": [[module, source]], "kept", "conflicts": [[line]], "problems": [line], "warnings": [line]}')
 def load(
     options: Options,
     path: str,
@@ -50,7 +50,8 @@ def load(
 
     values = pairs(variables, "variable")
     with open_table(options, control_table, must_exist=False) as control:
-        done = Importer(control.ledger.store, operator(), control.table).load(path, values, prune=prune, choose=choose, dry_run=dry_run)
+        importer = Importer(control.ledger.store, operator(), control.table, control.ledger.settings.base)
+        done = importer.load(path, values, prune=prune, choose=choose, dry_run=dry_run)
     code = _code(done, path, values)
     if options.as_json:
         show.print_json({"applied": not dry_run, **_document(done)})
@@ -165,6 +166,8 @@ def _document(done: Import) -> dict[str, Any]:
 def _print_import(done: Import, *, dry_run: bool) -> None:
     print_problems(done.problems)
     print_problems([line for conflict in done.conflicts for line in conflict.words()])
+    for warning in done.warnings:
+        show.print_warning(warning)
     verb = "would change" if dry_run else "changed"
     if not done.changed:
         click.echo(f"nothing {verb}" if dry_run else f"nothing changed: the control table is at version {done.snapshot.version}")

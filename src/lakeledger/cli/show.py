@@ -63,7 +63,15 @@ def error_object(kind: str, message: str, *, retryable: bool) -> dict[str, Any]:
 
 def print_error(message: str) -> None:
     """An error on stderr, each of its lines with its own `error:`."""
-    label = click.style("error:", fg="red", bold=True)
+    _print_labelled(click.style("error:", fg="red", bold=True), message)
+
+
+def print_warning(message: str) -> None:
+    """What is not wrong but worth a look, on stderr."""
+    _print_labelled(click.style("warning:", fg="yellow", bold=True), message)
+
+
+def _print_labelled(label: str, message: str) -> None:
     for line in scrubbed(message).splitlines() or [""]:
         click.echo(f"{label} {line}", err=True, color=_wants_colour(sys.stderr))
 

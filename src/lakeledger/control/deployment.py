@@ -49,7 +49,7 @@ class Deployment:
         self.backend = backend
         self._store = store
         self._worker = worker
-        self._base = base
+        self.base = base
         self._lease_seconds = lease_seconds
 
     def changes_since(self, version: int | None) -> changes.Changes:
@@ -125,7 +125,7 @@ class Deployment:
         wishes = [Wish(name, problems=tuple(str(problem) for problem in problems)) for name, problems in found.bad.items()]
         for name, module in found.good.items():
             try:
-                spec = job_spec(module, self.table.location, self._base)
+                spec = job_spec(module, self.table.location, self.base)
             except Invalid as error:
                 wishes.append(Wish(name, problems=(str(error),)))
             else:

@@ -12,6 +12,7 @@ from lakeledger.control.documents import Loading, load_all
 from lakeledger.control.memory import Imported
 from lakeledger.control.merge import AnyKey, Choice, Merge, MergeConflict, merge
 from lakeledger.control.model import Snapshot
+from lakeledger.control.paths import misplaced
 from lakeledger.control.table import ControlTable
 from lakeledger.db import Store
 
@@ -25,6 +26,7 @@ class Import:
     kept: list[AnyKey] = field(default_factory=list)
     conflicts: list[MergeConflict] = field(default_factory=list)
     problems: list[str] = field(default_factory=list)
+    warnings: list[str] = field(default_factory=list)
 
     def to_dict(self) -> dict[str, Any]:
         """As scripts read it."""
@@ -34,16 +36,18 @@ class Import:
             "kept": [list(key) for key in self.kept],
             "conflicts": [conflict.words() for conflict in self.conflicts],
             "problems": self.problems,
+            "warnings": self.warnings,
         }
 
 
 @dataclass(frozen=True)
 class Importer:
-    """Brings files into one control table."""
+    """Brings files into one control table, whose relative paths are meant from `_base`."""
 
     _store: Store
     _actor: str
     _table: ControlTable
+    _base: Path
 
     def load(
         self,
@@ -66,7 +70,7 @@ class Importer:
         if not dry_run and loading.modules:
             snapshot = self._carry_out(made, snapshot, loading)
         changed: list[AnyKey] = [*made.edit.sources, *((name, None) for name in made.edit.modules)]
-        return Import(snapshot, changed, made.kept, made.conflicts, loading.problems)
+        return Import(snapshot, changed, made.kept, made.conflicts, loading.problems, misplaced(loading, self._base))
 
     def _carry_out(self, made: Merge, snapshot: Snapshot, loading: Loading) -> Snapshot:
         """First the table, then what is remembered of it: a crash in between leaves a file that says what the table says."""

@@ -59,9 +59,8 @@ class _Facade:
 
     def load_yaml(self, path: str | Path, variables: Mapping[str, Any] | None = None, *, prune: bool = False, choose: Any = None) -> Import:
         """Bring what YAML files say into the control table. What was edited there by hand since is a conflict, not overwritten."""
-        return Importer(self._opened.store, self._opened.worker.name, self.deployment.table).load(
-            path, variables, prune=prune, choose=choose
-        )
+        importer = Importer(self._opened.store, user_name(), self.deployment.table, Path(self.deployment.base))
+        return importer.load(path, variables, prune=prune, choose=choose)
 
 
 class MetadataManager(_Facade):

@@ -119,7 +119,8 @@ class MetadataMonitor:
     def _import(self, errors: list[str]) -> Import | None:
         if self._folder is None:
             return None
-        importer = Importer(self._opened.store, self._opened.worker.name, self._opened.deployment.table)
+        deployment = self._opened.deployment
+        importer = Importer(self._opened.store, self._opened.worker.name, deployment.table, Path(deployment.base))
         try:
             found = importer.load(self._folder)
         except LakeledgerError as error:
