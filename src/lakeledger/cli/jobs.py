@@ -219,6 +219,8 @@ def _job_row(job: dict[str, Any]) -> tuple[str, ...]:
 
 def _task_row(task: dict[str, Any]) -> tuple[str, str, str]:
     kind = next((name.removesuffix("_task") for name in task if name.endswith("_task")), "")
+    if (task.get("python_wheel_task") or {}).get("package_name") == "lakeledger":
+        kind = "lakeledger"  # it carries out the source itself
     return task["task_key"], kind, ", ".join(each["task_key"] for each in task.get("depends_on") or [])
 
 
