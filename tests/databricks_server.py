@@ -144,6 +144,10 @@ class Workspace:
             return {"run_id": run_id, "number_in_job": run_id}
         return {"run_id": self._run_tokens[token]}
 
+    def cancel_run(self, body: dict[str, Any]) -> dict[str, Any]:
+        self.get_run({"run_id": body["run_id"]})["state"] = {"life_cycle_state": "TERMINATED", "result_state": "CANCELED"}
+        return {}
+
     def get_run(self, query: dict[str, str]) -> dict[str, Any]:
         found = self.runs.get(int(query["run_id"]))
         if found is None:
@@ -214,6 +218,7 @@ class DatabricksServer(ThreadingHTTPServer):
         workspace = self.workspace
         reading = {"list": workspace.list, "get": workspace.get, "runs/get": workspace.get_run}
         writing = {verb: getattr(workspace, verb.replace("-", "_")) for verb in ("create", "update", "reset", "delete", "run-now")}
+        writing["runs/cancel"] = workspace.cancel_run
         if request.path.startswith("/api/2.0/permissions/jobs/"):
             return workspace.permit(request.path, request.body)
         if request.path == "/api/2.0/preview/scim/v2/Me":
@@ -300,6 +305,13 @@ def check(settings: dict[str, Any]) -> None:
         raise ApiError(400, "INVALID_PARAMETER_VALUE", "Duplicate task keys are not allowed.")
     if len(settings.get("tags", {})) > 25:
         raise ApiError(400, "INVALID_PARAMETER_VALUE", "A job cannot have more than 25 tags.")
+    if (
+        missing := {"quartz_cron_expression", "timezone_id"}
+        - settings.get("schedule", {"quartz_cron_expression": "", "timezone_id": ""}).keys()
+    ):
+        raise ApiError(400, "INVALID_PARAMETER_VALUE", f"Missing required field in schedule: {', '.join(sorted(missing))}.")
+    if settings.get("schedule") and settings.get("continuous"):
+        raise ApiError(400, "INVALID_PARAMETER_VALUE", "Only one of schedule and continuous can be used.")
     for task in tasks:
         work = [name for name in task if name.endswith("_task")]
         if len(work) != 1:

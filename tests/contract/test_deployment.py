@@ -19,6 +19,7 @@ from lakeledger.control.deployment import Deployment
 from lakeledger.control.manager import JobOrchestrator, MetadataManager
 from lakeledger.control.model import Edit, ModuleRow, SourceRow
 from lakeledger.control.opening import open_control
+from lakeledger.jobs import JobSpec
 from lakeledger.jobs.local import LocalBackend
 from lakeledger.runs import user_name
 
@@ -251,3 +252,24 @@ def test_the_audit_shows_no_password(deployment: Deployment, ledger: Ledger) -> 
 def jobs_table(deployment: Deployment) -> list[dict[str, Any]]:
     found = pa.table(DeltaTable(f"{deployment.table.location}_jobs").scan()).to_pylist()
     return sorted(found, key=lambda row: str(row["module_name"]))
+
+
+@pytest.mark.parametrize("was_paused", [False, True])
+def test_a_schedule_that_was_set_by_hand_goes_on_when_the_module_does_unless_somebody_paused_it(
+    deployment: Deployment, was_paused: bool
+) -> None:
+    put(deployment, source("shop"))
+    job_id = str(apply(deployment)["shop"][1])
+    by_hand = {**json.loads(CRON), "timezone_id": "UTC", "pause_status": "PAUSED" if was_paused else "UNPAUSED"}
+    deployment.backend.update(job_id, JobSpec("shop", {"schedule": by_hand}))
+    for is_active in ("false", "true"):
+        run_sql(deployment, f"UPDATE etl_control SET is_active = {is_active}")
+        apply(deployment)
+        assert is_paused(deployment, job_id) is (was_paused or is_active == "false")
+    assert kinds(deployment) == {"shop": "unchanged"}
+
+
+def is_paused(deployment: Deployment, job_id: str) -> bool:
+    job = deployment.backend.find(job_id)
+    assert job is not None
+    return job.is_paused

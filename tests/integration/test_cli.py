@@ -156,11 +156,11 @@ def test_the_values_in_json_are_those_of_the_ledger(lake: Ledger, orders: list[s
     assert answer("positions", "show", "shop.orders", *orders)["position"]["position_data"] == {"value": 2}
 
 
-def test_migrations_and_versions_are_json_too(url: str) -> None:
-    applied = answer("db", "migrate", "--url", url)["applied"]
+def test_migrations_and_versions_are_json_too(bare_url: str) -> None:
+    applied = answer("db", "migrate", "--url", bare_url)["applied"]
     assert [step["version"] for step in applied] == list(range(1, len(applied) + 1))
-    assert answer("db", "migrate", "--url", url)["applied"] == []
-    status = answer("db", "status", "--url", url)
+    assert answer("db", "migrate", "--url", bare_url)["applied"] == []
+    status = answer("db", "status", "--url", bare_url)
     assert status["pending"] == 0
     assert [set(step) for step in status["migrations"]] == [{"version", "name", "applied_at"}] * len(applied)
     assert answer("version")["version"]["lakeledger"] == lakeledger.__version__

@@ -109,6 +109,15 @@ def test_a_run_is_asked_for_and_carried_out_once(deployed: list[str], ledger: Le
     refused(["jobs", "run", "shop", "--param", "day", *deployed], 2, "Invalid", "'day' is no parameter: write it as NAME=VALUE")
 
 
+def test_a_run_that_was_asked_for_is_cancelled(deployed: list[str]) -> None:
+    run_id = answer("jobs", "run", "shop", *deployed)["run_id"]
+    assert f"run {run_id} is cancelled" in shown("jobs", "cancel", run_id, *deployed)
+    assert answer("jobs", "show", "shop", *deployed)["runs"][0]["status"] == "cancelled"
+    assert answer("scheduler", "--once", *deployed)["runs"] == []
+    refused(["jobs", "cancel", run_id, *deployed], 1, "Conflict", "has already ended: cancelled")
+    refused(["jobs", "cancel", "nobody", *deployed], 2, "NotFound", "nobody")
+
+
 def test_the_scheduler_says_how_runs_went(deployed: list[str]) -> None:
     answer("jobs", "run", "crm", *deployed)
     (run,) = answer("scheduler", "--once", *deployed, code=1)["runs"]

@@ -68,7 +68,7 @@ def hand(server: DatabricksServer) -> WorkspaceClient:
 
 def test_it_is_a_place_for_jobs(backend: DatabricksBackend, server: DatabricksServer) -> None:
     place: JobBackend = backend
-    assert place.name == "databricks"
+    assert place.name == f"databricks:127.0.0.1:{server.server_port}"
     assert backend.host == server.url
 
 
@@ -268,6 +268,11 @@ def test_a_job_is_started_once_even_when_the_answer_is_lost(backend: DatabricksB
     server.fail("run-now", is_done=True)
     server.fail("run-now", status=None, is_done=True)
     run_id = backend.run_now(job.job_id, {"day": "2026-01-02"})
+    backend.cancel(run_id)
+    assert server.workspace.runs[int(run_id)]["state"]["result_state"] == "CANCELED"
+    for unknown in ("17", "a-local-run"):
+        with pytest.raises(NotFound, match=unknown):
+            backend.cancel(unknown)
     (run,) = server.workspace.runs.values()
     assert run_id == str(run["run_id"])
     assert run["overriding"] == {"day": "2026-01-02"}

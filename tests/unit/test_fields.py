@@ -2,8 +2,10 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
 from typing import Any
 
+import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
@@ -66,6 +68,56 @@ def test_drift_stays_and_in_a_conflict_we_are_followed() -> None:
     assert merged(theirs, ours, compare(job(), ours, theirs))["timeout_seconds"] == 70
     drifted = merged(theirs, job(name="new"), compare(job(), job(name="new"), theirs))
     assert (drifted["name"], drifted["timeout_seconds"]) == ("new", 90)
+
+
+CRON = {"quartz_cron_expression": "0 0 5 * * ?", "timezone_id": "UTC"}
+LATER = {**CRON, "quartz_cron_expression": "0 0 6 * * ?"}
+
+
+@pytest.mark.parametrize(
+    ("ours", "theirs", "both"),
+    [
+        ({"schedule": LATER}, {}, ["schedule.quartz_cron_expression", "schedule.timezone_id"]),
+        (
+            {"schedule": LATER},
+            {"continuous": {"pause_status": "PAUSED"}},
+            ["continuous.pause_status", "schedule.quartz_cron_expression", "schedule.timezone_id"],
+        ),
+        (
+            {"trigger": {"file_arrival": {"url": "/in"}}},
+            {"continuous": {"pause_status": "PAUSED"}},
+            ["continuous.pause_status", "trigger.file_arrival.url"],
+        ),
+        ({"schedule": CRON}, {"continuous": {"pause_status": "PAUSED"}}, []),
+        ({}, {"continuous": {"pause_status": "PAUSED"}}, []),
+        ({"trigger": {"file_arrival": {"url": "/in"}}}, {"schedule": CRON}, []),
+    ],
+)
+def test_how_a_job_starts_is_one_decision(ours: dict[str, Any], theirs: dict[str, Any], both: list[str]) -> None:
+    changes = compare({"schedule": CRON}, ours, theirs)
+    assert [change.name for change in changes if change.side == "both"] == both
+    if both:
+        assert merged(theirs, ours, changes) == ours
+        left = [replace(change, side="theirs") for change in changes]
+        assert merged(theirs, ours, left) == theirs
+
+
+def test_what_a_task_does_is_one_decision() -> None:
+    book = {"task_key": "a", "notebook_task": {"notebook_path": "/a"}}
+    ours = {"tasks": [{"task_key": "a", "notebook_task": {"notebook_path": "/a", "base_parameters": {"day": "1"}}}]}
+    theirs = {"tasks": [{"task_key": "a", "max_retries": 3, "pipeline_task": {"pipeline_id": "p"}}]}
+    changes = compare({"tasks": [book]}, ours, theirs)
+    assert {change.side for change in changes} == {"both"}
+    assert "tasks.a.pipeline_task.pipeline_id was set by hand to p, and cannot stay beside what you want" in [
+        change.words() for change in changes
+    ]
+    assert merged(theirs, ours, changes) == {"tasks": [{**ours["tasks"][0], "max_retries": 3}]}
+
+
+def test_what_people_set_in_a_part_goes_with_it() -> None:
+    theirs = {"name": "shop", "schedule": {**CRON, "notes": "by hand"}}
+    ours = {"name": "shop"}
+    assert merged(theirs, ours, compare({"name": "shop", "schedule": CRON}, ours, theirs)) == ours
 
 
 NAMES = st.sampled_from(["a", "b", "c", "task_key2"])

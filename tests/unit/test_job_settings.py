@@ -121,6 +121,26 @@ def test_a_field_is_removed_wherever_it_is(path: str, gone: Any) -> None:
     assert gone(merge(SETTINGS, {}, [path]))
 
 
+def test_what_no_longer_says_when_goes_as_a_whole() -> None:
+    assert "schedule" not in merge(SETTINGS, {}, ["schedule/quartz_cron_expression"])
+    waiting = {"trigger": {"pause_status": "UNPAUSED", "file_arrival": {"url": "/in", "wait_after_last_change_seconds": 90}}}
+    assert merge(waiting, {}, ["trigger/file_arrival/url"]) == {}
+    updated = merge(waiting, {"trigger": {"table_update": {"table_names": ["a.b.c"]}}}, ["trigger/file_arrival/url"])
+    assert updated == {"trigger": {"pause_status": "UNPAUSED", "table_update": {"table_names": ["a.b.c"]}}}
+    tomorrow = {"trigger": {"pause_status": "UNPAUSED", "a_kind_of_tomorrow": {"at": "dawn"}}}
+    assert merge(tomorrow, {}, ["trigger/nothing"]) == tomorrow
+
+
+def test_a_time_zone_and_a_continuous_job_are_said_never_left_out() -> None:
+    assert normalise({"schedule": {"quartz_cron_expression": "x", "timezone_id": "UTC"}})["schedule"]["timezone_id"] == "UTC"
+    assert patch({"continuous": {"pause_status": "UNPAUSED"}}, {}) == Patch({}, ["continuous"])
+
+
+def test_tuples_are_the_lists_that_the_api_gives_back() -> None:
+    given = {"email_notifications": {"on_failure": ("ada@example.com",)}}
+    assert not patch({"email_notifications": {"on_failure": ["ada@example.com"]}}, given)
+
+
 @pytest.mark.parametrize("path", ["nothing", "tasks/nobody", "tasks/nobody/run_if", "name/deeper", "tasks/load/nothing/deeper", ""])
 def test_removing_what_is_not_there_changes_nothing(path: str) -> None:
     assert merge(SETTINGS, {}, [path]) == SETTINGS

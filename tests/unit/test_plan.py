@@ -63,8 +63,41 @@ def test_what_both_changed_is_a_conflict_until_somebody_decides() -> None:
     ours = one([wish(timeout_seconds=90)], **known(there=there), prefer="ours")
     theirs = one([wish(timeout_seconds=90)], **known(there=there), prefer="theirs")
     assert (ours.conflicts, theirs.conflicts) == ([], [])
-    assert ours.settings is not None
-    assert (ours.settings["timeout_seconds"], theirs.kind) == (90, "unchanged")
+    assert (ours.kind, ours.settings) == ("update", settings(timeout_seconds=90))
+    assert (theirs.kind, theirs.settings) == ("update", there)  # nothing to send, but noted: the next plan does not ask again
+    assert one([wish(timeout_seconds=90)], **known(settings(timeout_seconds=90), there)).kind == "unchanged"
+
+
+def test_what_is_there_already_is_noted_as_ours() -> None:
+    done = settings(timeout_seconds=90)
+    action = one([wish(timeout_seconds=90)], **known(there=done))
+    assert (action.kind, action.changes, action.settings) == ("update", (), done)
+    assert action.reason == "the module changed; its job stays as it is"
+
+
+def test_a_job_that_was_lost_sight_of_is_paused_if_its_module_rests() -> None:
+    resting = Wish("shop", JobSpec("shop", settings()), is_active=False)
+    pause = one([resting], tagged={"shop": Job("9", settings())})
+    assert (pause.kind, pause.job_id) == ("pause", "9")
+    stopped = settings(schedule={**CRON, "pause_status": "PAUSED"})
+    resumed = one([wish()], tracked={"shop": Tracked("9", {}, "paused")}, jobs={"9": Job("9", stopped)})
+    assert (resumed.kind, resumed.conflicts, resumed.settings) == ("resume", [], settings())
+
+
+def test_a_job_that_was_lost_sight_of_is_paused_or_removed_if_its_module_is_gone() -> None:
+    stray = {"shop": Job("9", settings())}
+    assert (one([], tagged=stray).kind, one([], tagged=stray).job_id) == ("pause", "9")
+    assert one([], tagged=stray, prune=True).kind == "remove"
+
+
+def test_a_job_that_replaced_a_deleted_one_is_adopted_and_not_made_twice() -> None:
+    action = one([wish()], tracked={"shop": Tracked("7", settings())}, tagged={"shop": Job("9", settings())})
+    assert (action.kind, action.job_id) == ("adopt", "9")
+
+
+def test_a_module_that_comes_back_after_its_job_was_removed_gets_a_new_one() -> None:
+    action = one([wish()], tracked={"shop": Tracked("7", settings(), "removed")})
+    assert (action.kind, action.job_id) == ("create", None)
 
 
 def test_a_job_that_somebody_deleted_is_made_again() -> None:

@@ -41,7 +41,9 @@ class Control:
         from lakeledger.jobs import tracking
 
         with self.ledger.store.read() as tx:
-            return {job.module_name: job for job in tracking.list_all(tx, self.table.location, self.ledger.settings.control.backend)}
+            tracked = tracking.list_all(tx, self.table.location)
+        backend = self.ledger.settings.control.backend
+        return {job.module_name: job for job in tracked if job.backend.partition(":")[0] == backend}
 
 
 @contextmanager

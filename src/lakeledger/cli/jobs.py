@@ -86,7 +86,7 @@ def open_jobs(options: Options) -> Iterator[Jobs]:
 
 @click.group()
 def jobs() -> None:
-    """The modules' jobs: list, show, run, pause and resume them."""
+    """The modules' jobs: list, show, run, cancel, pause and resume them."""
 
 
 @jobs.command("list")
@@ -165,6 +165,22 @@ def run_job(options: Options, job_id: str, parameters: Sequence[str]) -> None:
     click.echo(f"run {run_id} of {job.name} was asked for")
     if opened.backend.name == "local":
         show.print_next(options.command("scheduler --once"))
+
+
+@jobs.command("cancel")
+@click.argument("run_id", metavar="RUN")
+@shared('{"run_id"}')
+def cancel_run(options: Options, run_id: str) -> None:
+    """End a run that `jobs run` or a schedule asked for, whether it waits or is under way.
+
+    lakeledger jobs cancel 01a1e271-801c-73b0-9d1a-44b0f415cc85
+    """
+    with open_jobs(options) as opened:
+        opened.backend.cancel(run_id)
+    if options.as_json:
+        show.print_json({"run_id": run_id})
+        return
+    click.echo(show.safe(f"run {run_id} is cancelled"))
 
 
 @jobs.command("pause")

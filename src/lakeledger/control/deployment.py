@@ -7,10 +7,10 @@ from dataclasses import dataclass, fields, replace
 from typing import Any
 
 from lakeledger.control import changes, rows
-from lakeledger.control.fields import Side
+from lakeledger.control.fields import Side, laid, shared
 from lakeledger.control.model import JobRow, Snapshot
 from lakeledger.control.plan import Action, Plan, Tracked, Wish, plan_actions
-from lakeledger.control.settings import job_spec, paused
+from lakeledger.control.settings import job_spec
 from lakeledger.control.table import ControlTable
 from lakeledger.db import Store
 from lakeledger.errors import Conflict, Failed, Invalid, LakeledgerError
@@ -63,7 +63,7 @@ class Deployment:
         wishes = self._wishes(snapshot)
         with self._store.read() as tx:
             tracked = {job.module_name: job for job in tracking.list_all(tx, self.table.location, self.backend.name)}
-        jobs, tagged = self._jobs(tracked, wishes)
+        jobs, tagged = self._jobs(tracked)
         marks = {name: Tracked(job.job_id, job.settings, job.state) for name, job in tracked.items()}
         actions = plan_actions(wishes, marks, jobs, tagged, prefer=prefer, prune=prune)
         if modules is not None:
@@ -132,16 +132,15 @@ class Deployment:
                 wishes.append(Wish(name, spec, module.is_active))
         return wishes
 
-    def _jobs(self, tracked: dict[str, Any], wishes: list[Wish]) -> tuple[dict[str, Job], dict[str, Job]]:
+    def _jobs(self, tracked: dict[str, Any]) -> tuple[dict[str, Job], dict[str, Job]]:
         """The tracked jobs that are there, by id, and those of ours that are not tracked, by module."""
         ours = {job.job_id: job for job in self.backend.list()}
         jobs = {job_id: ours[job_id] for job_id in (job.job_id for job in tracked.values()) if job_id in ours}
         for job_id in (job.job_id for job in tracked.values() if job.job_id not in ours and job.state != "removed"):
             if found := self.backend.find(job_id):
                 jobs[job_id] = found
-        unknown = {wish.module_name for wish in wishes} - tracked.keys()
-        here = (job for job in ours.values() if job.tags.get(OWNER_TAG) == self.table.location)
-        return jobs, {job.module_name: job for job in here if job.module_name in unknown}
+        here = {job.module_name: job for job in ours.values() if job.module_name and job.tags.get(OWNER_TAG) == self.table.location}
+        return jobs, {name: job for name, job in here.items() if name not in tracked or tracked[name].job_id not in jobs}
 
     def _apply(self, run: ActiveRun, action: Action, plan: Plan) -> Applied:
         """Do it, as a step of the run that says what was done."""
@@ -174,7 +173,7 @@ class Deployment:
         state = {"pause": "paused", "remove": "removed"}.get(action.kind, "active")
         with self._store.write() as tx:
             before = tracking.find(tx, self.table.location, action.module_name, self.backend.name)
-            settings = action.spec.settings if action.spec and state == "active" else paused(before.settings if before else {})
+            settings = action.spec.settings if action.spec and state == "active" else _resting(action, before)
             tracking.put(
                 tx,
                 self.table.location,
@@ -203,6 +202,13 @@ def _check_current(plan: Plan, now: Plan) -> None:
         raise Conflict(f"the plan is no longer current: {_moved(plan, now)}; look at a new one", retryable=True)
     if now.conflicts:
         raise Conflict("\n".join(f"{action.module_name}: {_undecided(action, now.backend)}" for action in now.conflicts))
+
+
+def _resting(action: Action, before: TrackedJob | None) -> dict[str, Any]:
+    """Our part of the settings of a job that is paused or removed, with what we paused: that we start again, and nothing else."""
+    if before:
+        return laid(before.settings, action.changes)
+    return laid(shared(action.settings or {}, action.spec.settings) if action.spec else {}, action.changes)
 
 
 def _undecided(action: Action, backend: str) -> str:

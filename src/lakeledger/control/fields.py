@@ -2,16 +2,21 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping
-from dataclasses import dataclass
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass, replace
 from typing import Any, Literal
 
 from lakeledger import codec
+from lakeledger.control.settings import STARTERS
 from lakeledger.jobs import CONTENT_TAG
-from lakeledger.jobs.settings import ENTRY_KEYS
+from lakeledger.jobs.settings import ENTRY_KEYS, entries, without_displaced, without_stumps
 
 Path = tuple[str, ...]
+_Flat = Mapping[Path, Any]
 Side = Literal["ours", "theirs", "both"]
+
+# Nobody but us can say what it should be.
+_CONTENT = ("tags", CONTENT_TAG)
 
 
 class _Absent:
@@ -41,13 +46,15 @@ class FieldChange:
         match self.side:
             case "theirs":
                 return f"{self.name} was changed by hand from {before} to {theirs}, and is left so"
+            case "both" if self.before is None and self.ours is None:
+                return f"{self.name} was set by hand to {theirs}, and cannot stay beside what you want"
             case "both":
                 return f"{self.name} was {before}; you want {ours}, somebody set {theirs} by hand"
             case _:
                 return self._our_words(ours, theirs)
 
     def _our_words(self, ours: str, theirs: str) -> str:
-        if self.path == ("tags", CONTENT_TAG):
+        if self.path == _CONTENT:
             return "what its sources do has changed"
         if is_entry(self.path):
             return f"{self.name} is {'removed' if self.ours is None else 'added'}"
@@ -66,7 +73,8 @@ def compare(before: Mapping[str, Any], ours: Mapping[str, Any], theirs: Mapping[
     paths = sorted({path for side in flat for path in side})
     found = [change for path in paths if (change := _compare(path, *(side.get(path, ABSENT) for side in flat)))]
     whole = {change.path for change in found if is_entry(change.path)}
-    return [change for change in found if change.path in whole or change.path[:2] not in whole]
+    kept = [change for change in found if change.path in whole or change.path[:2] not in whole]
+    return _as_one_decision(kept, *flat)
 
 
 def shared(theirs: Mapping[str, Any], ours: Mapping[str, Any]) -> dict[str, Any]:
@@ -85,7 +93,13 @@ def merged(theirs: Mapping[str, Any], ours: Mapping[str, Any], changes: list[Fie
         for path in replaced:
             flat.pop(path, None)
         flat.update({path: wanted[path] for path in replaced if path in wanted})
-    return unflatten({path: flat[path] for path in {**wanted, **flat} if path in flat})
+    return _possible(unflatten({path: flat[path] for path in {**wanted, **flat} if path in flat}), ours)
+
+
+def laid(settings: Mapping[str, Any], changes: Sequence[FieldChange]) -> dict[str, Any]:
+    """The settings with our side of the changes."""
+    flat = dict(flatten(settings)) | {change.path: change.ours for change in changes}
+    return unflatten({path: value for path, value in flat.items() if value is not None})
 
 
 def is_entry(path: Path) -> bool:
@@ -125,10 +139,48 @@ def unflatten(flat: Mapping[Path, Any]) -> dict[str, Any]:
     return settings
 
 
+def _as_one_decision(found: list[FieldChange], before: _Flat, ours: _Flat, theirs: _Flat) -> list[FieldChange]:
+    """Where people chose another way to start, or another type of task, while we changed ours, either all of ours holds or nothing."""
+    changed = {place for change in found if change.side != "theirs" and (place := _place(change.path)) is not None}
+    taken = {place for place in changed if _is_taken(place, before, ours, theirs)}
+    known = {_choice(path) for path in (*before, *ours)}
+    instead = [path for path in theirs if _place(path) in taken and _choice(path) not in known]
+    made = [replace(change, side="both") if _place(change.path) in taken else change for change in found]
+    return sorted((*made, *(FieldChange(path, "both", None, None, theirs[path]) for path in instead)), key=lambda change: change.path)
+
+
+def _is_taken(place: Path, *sides: _Flat) -> bool:
+    """Whether people put something else in the place of what we want there, or nothing."""
+    had, want, have = ({_choice(path) for path in side if _place(path) == place} for side in sides)
+    return bool(want and (have - want - had or (had & want) - have))
+
+
+def _choice(path: Path) -> Path | None:
+    """The part that the field belongs to, if a job or task can have only one of its kind: `schedule`, `tasks.load.notebook_task`."""
+    if path[0] in STARTERS:
+        return path[:1]
+    return path[:3] if path[0] == "tasks" and len(path) > 2 and path[2].endswith("_task") else None
+
+
+def _place(path: Path) -> Path | None:
+    choice = _choice(path)
+    return None if choice is None else choice[:-1]
+
+
+def _possible(settings: dict[str, Any], ours: Mapping[str, Any]) -> dict[str, Any]:
+    """Without what people set and no job can have beside ours: a second type of one task, a second trigger, half a schedule."""
+    if settings.get("tasks"):
+        wanted = entries(ours, "tasks")
+        settings["tasks"] = [without_displaced(task, wanted.get(str(task["task_key"]), {})) for task in settings["tasks"]]
+    if settings.get("trigger"):
+        settings["trigger"] = without_displaced(settings["trigger"], ours.get("trigger") or {})
+    return without_stumps(settings, ours)
+
+
 def _compare(path: Path, before: Any, ours: Any, theirs: Any) -> FieldChange | None:
     if ours == theirs or (before is ABSENT and ours is ABSENT):
         return None
-    side: Side = "theirs" if before == ours else "ours" if before == theirs else "both"
+    side: Side = "theirs" if before == ours else "ours" if before == theirs or path == _CONTENT else "both"
     return FieldChange(path, side, *(None if value is ABSENT else value for value in (before, ours, theirs)))
 
 

@@ -8,8 +8,8 @@ from typing import Any, Literal
 
 from lakeledger import codec
 from lakeledger.control.fields import FieldChange, Side, compare, merged, shared
-from lakeledger.control.settings import comparable, paused
-from lakeledger.jobs import Job, JobSpec
+from lakeledger.control.settings import STARTERS, comparable, paused
+from lakeledger.jobs import CONTENT_TAG, MODULE_TAG, OWNER_TAG, Job, JobSpec
 
 Kind = Literal["create", "recreate", "adopt", "update", "pause", "resume", "remove", "blocked", "unchanged"]
 
@@ -56,7 +56,14 @@ class Action:
     def words(self) -> list[str]:
         """The action in words: first what, then field by field."""
         which = f" job {self.job_id}" if self.job_id else ""
-        return [f"{self.kind}{which}: {self.reason}", *(change.words() for change in self.changes)]
+        changes = self._made() if self.kind in ("create", "recreate") else self.changes
+        return [f"{self.kind}{which}: {self.reason}", *(change.words() for change in changes)]
+
+    def _made(self) -> list[FieldChange]:
+        """What a new job is made of, besides what every one has."""
+        own = (("name",), *(("tags", tag) for tag in (OWNER_TAG, MODULE_TAG, CONTENT_TAG)))
+        made = compare({}, comparable(self.settings or {}), {})
+        return [change for change in made if change.path not in own and change.path[0] != "environments"]
 
     def to_dict(self) -> dict[str, Any]:
         """As scripts read it."""
@@ -116,7 +123,9 @@ def plan_actions(
     """What to do for each module. `jobs` are the tracked jobs that are still there, `tagged` those of ours that are not tracked."""
     found = [_for_wish(wish, tracked.get(wish.module_name), jobs, tagged.get(wish.module_name), prefer) for wish in wishes]
     wanted = {wish.module_name for wish in wishes}
-    gone = [_for_gone(name, mark, jobs.get(mark.job_id), prune=prune) for name, mark in sorted(tracked.items()) if name not in wanted]
+    marks = {**{name: Tracked(job.job_id, {}) for name, job in tagged.items()}, **tracked}
+    there = {**{job.job_id: job for job in tagged.values()}, **jobs}
+    gone = [_for_gone(name, mark, there.get(mark.job_id), prune=prune) for name, mark in marks.items() if name not in wanted]
     return sorted((*found, *gone), key=lambda action: action.module_name)
 
 
@@ -126,21 +135,27 @@ def _for_wish(wish: Wish, mark: Tracked | None, jobs: Mapping[str, Job], tagged:
         stays = "its last good job stays as it is" if job else "it gets no job"
         return Action("blocked", wish.module_name, mark.job_id if mark else None, f"{stays}: {'; '.join(wish.problems)}")
     if not wish.is_active:
-        return _for_resting(wish.spec, mark, job)
-    return _for_known(wish.spec, mark, job, prefer) if mark else _for_new(wish.spec, tagged, prefer)
+        return _for_resting(wish.spec, mark, job or (None if mark else tagged))
+    if mark is None or mark.state == "removed":
+        return _for_new(wish.spec, tagged, prefer)
+    return _for_known(wish.spec, mark, job, tagged, prefer)
 
 
 def _for_new(spec: JobSpec, tagged: Job | None, prefer: Side | None) -> Action:
     if tagged is None:
         return Action("create", spec.module_name, None, "the module has no job yet", settings=spec.settings, spec=spec)
-    return _change("adopt", "a job with its tag is there, but was not known", spec, tagged, shared(tagged.settings, spec.settings), prefer)
+    before = shared(tagged.settings, spec.settings)
+    return _change("adopt", "a job with its tag is there, but was not known", spec, tagged, before, prefer or "ours")
 
 
-def _for_known(spec: JobSpec, mark: Tracked, job: Job | None, prefer: Side | None) -> Action:
+def _for_known(spec: JobSpec, mark: Tracked, job: Job | None, tagged: Job | None, prefer: Side | None) -> Action:
+    if job is None and tagged is not None:
+        return _for_new(spec, tagged, prefer)
     if job is None:
         return Action("recreate", spec.module_name, mark.job_id, "its job was deleted by somebody", settings=spec.settings, spec=spec)
     if mark.state != "active":
-        return _change("resume", "the module is active again", spec, job, mark.settings, prefer)
+        before = mark.settings or shared(job.settings, spec.settings)
+        return _change("resume", "the module is active again", spec, job, before, prefer)
     return _change("update", "the module changed", spec, job, mark.settings, prefer)
 
 
@@ -148,12 +163,14 @@ def _change(kind: Kind, reason: str, spec: JobSpec, job: Job, before: Mapping[st
     """An update in place: what differs, and the settings with our side of it."""
     if before == spec.settings == job.settings and kind == "update":
         return Action("unchanged", spec.module_name, job.job_id, "nothing changed", spec=spec)
-    ours, theirs = comparable(spec.settings), comparable(job.settings)
-    found = compare(comparable(before), ours, theirs)
+    last, ours, theirs = comparable(before), comparable(spec.settings), comparable(job.settings)
+    found = compare(last, ours, theirs)
     changes = tuple(_settled(change, prefer) if prefer and change.side == "both" else change for change in found)
-    if kind == "update" and all(change.side == "theirs" for change in changes):
+    if kind == "update" and last == ours:
         told = "somebody changed it by hand" if changes else "nothing changed"
         return Action("unchanged", spec.module_name, job.job_id, told, changes, spec=spec)
+    if kind == "update" and all(change.side == "theirs" for change in changes):
+        reason = "the module changed; its job stays as it is"
     return Action(kind, spec.module_name, job.job_id, reason, changes, merged(theirs, ours, list(changes)), spec)
 
 
@@ -162,9 +179,9 @@ def _settled(change: FieldChange, prefer: Side) -> FieldChange:
 
 
 def _for_resting(spec: JobSpec, mark: Tracked | None, job: Job | None) -> Action:
-    if mark is None or job is None or mark.state != "active":
+    if job is None or (mark and mark.state != "active"):
         return Action("unchanged", spec.module_name, mark.job_id if mark else None, "all its sources are switched off", spec=spec)
-    return Action("pause", spec.module_name, job.job_id, "all its sources are switched off", settings=paused(job.settings), spec=spec)
+    return _pause(spec.module_name, job, "all its sources are switched off", spec)
 
 
 def _for_gone(name: str, mark: Tracked, job: Job | None, *, prune: bool) -> Action:
@@ -174,6 +191,15 @@ def _for_gone(name: str, mark: Tracked, job: Job | None, *, prune: bool) -> Acti
         return Action("remove", name, mark.job_id, "the module is no longer in the control table")
     if mark.state == "paused" or job is None:
         return Action("unchanged", name, mark.job_id, "the module is gone; its job is paused until you prune it")
-    return Action(
-        "pause", name, job.job_id, "the module is no longer in the control table; prune to remove its job", settings=paused(job.settings)
+    return _pause(name, job, "the module is no longer in the control table; prune to remove its job")
+
+
+def _pause(name: str, job: Job, reason: str, spec: JobSpec | None = None) -> Action:
+    """Let nothing start the job by itself. What people paused already is not ours to start again later."""
+    starters = {part: comparable(job.settings).get(part) or {} for part in STARTERS}
+    changes = tuple(
+        FieldChange((part, "pause_status"), "ours", said["pause_status"], "PAUSED", said["pause_status"])
+        for part, said in starters.items()
+        if said and said["pause_status"] != "PAUSED"
     )
+    return Action("pause", name, job.job_id, reason, changes, paused(job.settings), spec)

@@ -13,6 +13,8 @@ if TYPE_CHECKING:
     from lakeledger.control.documents import Module
 
 ENVIRONMENT = "lakeledger"
+# What starts a job by itself: it has one of these.
+STARTERS = ("schedule", "trigger", "continuous")
 
 
 def job_spec(module: Module, control_table: str, base: str = "", package: str = "lakeledger") -> JobSpec:
@@ -38,20 +40,20 @@ def job_settings(module: Module, control_table: str, package: str = "lakeledger"
 
 def paused(settings: Mapping[str, Any]) -> dict[str, Any]:
     """The same settings, with nothing that starts the job by itself."""
-    parts = {name: {**settings[name], "pause_status": "PAUSED"} for name in ("schedule", "trigger") if settings.get(name)}
+    parts = {name: {**settings[name], "pause_status": "PAUSED"} for name in STARTERS if settings.get(name)}
     return {**settings, **parts}
 
 
 def comparable(settings: Mapping[str, Any]) -> dict[str, Any]:
     """Settings without what a backend fills in by itself, but with what says whether anything starts the job."""
     plain = normalise(settings)
-    starters = {part: {"pause_status": "UNPAUSED", **plain[part]} for part in ("schedule", "trigger", "continuous") if plain.get(part)}
+    starters = {part: {"pause_status": "UNPAUSED", **plain[part]} for part in STARTERS if plain.get(part)}
     return {**plain, **starters}
 
 
 def _said(module: Module) -> dict[str, Any]:
     """What a module may say or leave open."""
-    notifications = module.notifications.model_dump(exclude_defaults=True) if module.notifications else None
+    notifications = module.notifications.model_dump(mode="json", exclude_defaults=True) if module.notifications else None
     found = {
         "description": module.description,
         "timeout_seconds": module.timeout_seconds,
@@ -95,7 +97,9 @@ def _work(module: Module, task: Task, control_table: str) -> dict[str, Any]:
             jar = said.pop("jar_uri", None)
             return {"spark_jar_task": said, **({"libraries": [{"jar": jar}]} if jar else {})}
         case "sql_file" if config.sql_task.warehouse_id:
-            return {"sql_task": {"warehouse_id": config.sql_task.warehouse_id, "file": {"path": config.sql_task.sql_file_path}}}
+            said = {"warehouse_id": config.sql_task.warehouse_id, "file": {"path": config.sql_task.sql_file_path}}
+            given = {name: str(value) for name, value in config.sql_task.parameters.items()}
+            return {"sql_task": {**said, **({"parameters": given} if given else {})}}
         case _:
             words = ["run", "--control", control_table, "--module", module.module_name, "--source", task.source.source_id]
             program = {"package_name": "lakeledger", "entry_point": "lakeledger", "parameters": words}

@@ -73,3 +73,7 @@ class JobBackend(Protocol):
     def run_now(self, job_id: str, parameters: Mapping[str, str] | None = None) -> str:
         """Start it now; the id of the run."""
         ...
+
+    def cancel(self, run_id: str) -> object:
+        """End a run that waits or is under way. Raises NotFound, or Conflict if it has ended."""
+        ...

@@ -11,6 +11,7 @@ import time
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, Any, cast
+from urllib.parse import urlsplit
 
 from lakeledger import clock
 from lakeledger.errors import Conflict, Failed, Forbidden, Invalid, LakeledgerError, NotFound, NotInstalled, Unavailable
@@ -26,7 +27,7 @@ API = "/api/2.2/jobs"
 PAGE = 100
 LONGEST_MESSAGE = 500
 
-_GONE = re.compile(r"\bjob\W+(?:(?:with|id)\W+)*\d+\W+(?:does not exist|doesn't exist|not found)", re.IGNORECASE)
+_GONE = re.compile(r"\b(?:job|run)\W+(?:(?:with|id)\W+)*\d+\W+(?:does not exist|doesn't exist|not found)", re.IGNORECASE)
 
 
 @dataclass(frozen=True)
@@ -52,8 +53,6 @@ class DatabricksBackend:
     Unavailable once Databricks has been busy or out of reach for as long as `backoff` allows.
     """
 
-    name = "databricks"
-
     def __init__(
         self,
         host: str | None = None,
@@ -68,6 +67,11 @@ class DatabricksBackend:
         self._config = _sign_in(host, token, profile, client, timeout_seconds)
         self._api = _client(self._config)
         self._secrets = _secrets(self._config)
+
+    @property
+    def name(self) -> str:
+        """With its workspace: the ids of one workspace's jobs mean nothing in another."""
+        return f"databricks:{urlsplit(self.host).netloc}"
 
     @property
     def host(self) -> str:
@@ -126,6 +130,10 @@ class DatabricksBackend:
         if parameters:
             body["job_parameters"] = dict(parameters)
         return str(self._call(f"run job {job_id}", "POST", "/run-now", body=body)["run_id"])
+
+    def cancel(self, run_id: str) -> None:
+        """End a run; Databricks takes a while to do so, and does not mind if it has ended. Raises NotFound."""
+        self._call(f"cancel run {run_id}", "POST", "/runs/cancel", body={"run_id": _number(run_id, "run")})
 
     def _send(self, job: Job, changes: Patch) -> None:
         body: dict[str, Any] = {"job_id": _number(job.job_id), "new_settings": changes.new_settings}
@@ -287,10 +295,10 @@ def _tags(found: Mapping[str, Any]) -> dict[str, str]:
     return (found.get("settings") or {}).get("tags") or {}
 
 
-def _number(job_id: str) -> int:
-    if not job_id.isdecimal():
-        raise NotFound(f"no job {job_id!r} on Databricks: its job ids are numbers")
-    return int(job_id)
+def _number(id: str, what: str = "job") -> int:
+    if not id.isdecimal():
+        raise NotFound(f"no {what} {id!r} on Databricks: its {what} ids are numbers")
+    return int(id)
 
 
 def _one_line(text: str) -> str:

@@ -13,6 +13,8 @@ ENTRY_KEYS = {"tasks": "task_key", "job_clusters": "job_cluster_key", "parameter
 SENT_BY_ENTRY = ("tasks", "job_clusters")
 
 _TRIGGERS = frozenset({"file_arrival", "table_update", "periodic", "model"})
+# What says when a schedule or a trigger starts the job; without it, the rest of the part says nothing.
+_STARTS = {"schedule": ("quartz_cron_expression", "cron"), "file_arrival": ("url",), "table_update": ("table_names",)}
 _QUIET = {"no_alert_for_skipped_runs": False, "no_alert_for_canceled_runs": False, "alert_on_last_attempt": False}
 _TASK = {
     "run_if": "ALL_SUCCESS",
@@ -34,8 +36,7 @@ _JOB = {
     "edit_mode": "EDITABLE",
     "email_notifications": _QUIET,
     "notification_settings": _QUIET,
-    "schedule": {"pause_status": "UNPAUSED", "timezone_id": "UTC"},
-    "continuous": {"pause_status": "UNPAUSED"},
+    "schedule": {"pause_status": "UNPAUSED"},
     "trigger": {
         "pause_status": "UNPAUSED",
         "file_arrival": {"min_time_between_triggers_seconds": 0, "wait_after_last_change_seconds": 0},
@@ -79,7 +80,24 @@ def merge(current: Mapping[str, Any], wanted: Mapping[str, Any], remove: Iterabl
     for name, value in wanted.items():
         key = ENTRY_KEYS.get(name)
         result[name] = _lay_entries(result.get(name) or [], value, key) if key else _lay(result.get(name), value)
-    return result
+    return without_stumps(result, wanted)
+
+
+def without_stumps(settings: Mapping[str, Any], wanted: Mapping[str, Any]) -> dict[str, Any]:
+    """The settings without a schedule or trigger that no longer says when, unless it is wanted so.
+
+    What people set beside it has nothing left to hold on to.
+    """
+    asked = wanted.get("trigger") or {}
+    trigger = {name: part for name, part in (settings.get("trigger") or {}).items() if name in asked or not _is_stump(name, part)}
+    kept = {name: part for name, part in settings.items() if name != "trigger" and (name in wanted or not _is_stump(name, part))}
+    return {**kept, "trigger": trigger} if trigger.keys() - {"pause_status"} or (asked and "trigger" in settings) else kept
+
+
+def without_displaced(there: Mapping[str, Any], wanted: Mapping[str, Any]) -> dict[str, Any]:
+    """What is there, without what cannot stand beside those of the wanted that are there, too."""
+    present = {name: value for name, value in wanted.items() if name in there}
+    return {name: value for name, value in there.items() if not _is_displaced(name, present)}
 
 
 def patch(current: Mapping[str, Any], target: Mapping[str, Any]) -> Patch:
@@ -138,6 +156,10 @@ def _is_displaced(name: str, wanted: Mapping[str, Any]) -> bool:
     return name in _TRIGGERS and not _TRIGGERS.isdisjoint(wanted)
 
 
+def _is_stump(name: str, part: Any) -> bool:
+    return isinstance(part, Mapping) and name in _STARTS and not any(part.get(start) for start in _STARTS[name])
+
+
 def _lay_entries(current: list[Any], wanted: list[Any], key: str) -> list[Any]:
     ours = {entry[key]: entry for entry in wanted}
     theirs = {entry[key]: entry for entry in current}
@@ -187,8 +209,15 @@ def _sorted_by(key: str, entries: list[Any]) -> list[Any]:
 
 def _without_defaults(value: Mapping[str, Any], defaults: Any) -> dict[str, Any]:
     known = defaults if isinstance(defaults, Mapping) else {}
-    inner = {name: _without_defaults(item, known.get(name)) if isinstance(item, dict) else item for name, item in value.items()}
+    inner = {name: _plain(item, known.get(name)) for name, item in value.items()}
     return {name: item for name, item in inner.items() if not _is_empty(item) and not (name in known and item == known[name])}
+
+
+def _plain(item: Any, defaults: Any) -> Any:
+    """As the API gives it back, which knows no tuples."""
+    if isinstance(item, dict):
+        return _without_defaults(item, defaults)
+    return list(item) if isinstance(item, tuple) else item
 
 
 def _is_empty(value: Any) -> bool:
