@@ -349,7 +349,8 @@ def test_a_plan_says_what_would_happen_and_changes_nothing(at: list[str]) -> Non
     (action,) = answer("plan", *at)["actions"]
     assert (action["action"], action["module_name"], action["job_id"]) == ("create", "shop", None)
     text = shown("plan", *at)
-    assert "shop: create: the module has no job yet" in text
+    assert "shop: create: the module has no job yet\n  schedule.pause_status becomes UNPAUSED\n" in text
+    assert "  tasks.orders is added\n  tasks.totals is added\n" in text
     assert "next: lakeledger apply --yes" in text
     assert answer("jobs", "list", *at)["jobs"] == []
     refused(["plan", "--module", "nobody", *at], 2, "Invalid", "no module 'nobody'")
