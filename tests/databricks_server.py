@@ -305,11 +305,8 @@ def check(settings: dict[str, Any]) -> None:
         raise ApiError(400, "INVALID_PARAMETER_VALUE", "Duplicate task keys are not allowed.")
     if len(settings.get("tags", {})) > 25:
         raise ApiError(400, "INVALID_PARAMETER_VALUE", "A job cannot have more than 25 tags.")
-    if (
-        missing := {"quartz_cron_expression", "timezone_id"}
-        - settings.get("schedule", {"quartz_cron_expression": "", "timezone_id": ""}).keys()
-    ):
-        raise ApiError(400, "INVALID_PARAMETER_VALUE", f"Missing required field in schedule: {', '.join(sorted(missing))}.")
+    if "schedule" in settings and not {"quartz_cron_expression", "timezone_id"} <= settings["schedule"].keys():
+        raise ApiError(400, "INVALID_PARAMETER_VALUE", "Missing required field in schedule: quartz_cron_expression or timezone_id.")
     if settings.get("schedule") and settings.get("continuous"):
         raise ApiError(400, "INVALID_PARAMETER_VALUE", "Only one of schedule and continuous can be used.")
     for task in tasks:

@@ -273,3 +273,18 @@ def is_paused(deployment: Deployment, job_id: str) -> bool:
     job = deployment.backend.find(job_id)
     assert job is not None
     return job.is_paused
+
+
+def test_a_plan_reads_on_only_where_rows_or_jobs_changed_and_finds_the_same(deployment: Deployment) -> None:
+    put(deployment, source("shop"), source("stock"), modules=(ModuleRow("shop", schedule=CRON),))
+    job_id = str(apply(deployment)["shop"][1])
+    assert [action.spec for action in deployment.plan().actions] == [None, None]
+    put(deployment, source("shop", "off", active=False))
+    changed, other = deployment.plan().actions
+    assert (changed.kind, changed.spec is not None, other.spec) == ("unchanged", True, None)
+    deployment.backend.update(job_id, JobSpec("shop", {"timeout_seconds": 7}))
+    changed, _ = deployment.plan().actions
+    assert [change.side for change in changed.changes] == []  # a field that we never set is theirs alone
+    deployment.backend.update(job_id, JobSpec("shop", {"schedule": {"timezone_id": "Europe/Berlin"}}))
+    changed, _ = deployment.plan().actions
+    assert [(change.name, change.side) for change in changed.changes] == [("schedule.timezone_id", "theirs")]

@@ -191,7 +191,7 @@ _settings = st.fixed_dictionaries(
         "tags": st.dictionaries(_names, _names),
         "max_concurrent_runs": st.integers(1, 2),
         "schedule": st.fixed_dictionaries(
-            {"quartz_cron_expression": _names}, optional={"pause_status": st.sampled_from(["PAUSED", "UNPAUSED"])}
+            {"quartz_cron_expression": _names, "timezone_id": _names}, optional={"pause_status": st.sampled_from(["PAUSED", "UNPAUSED"])}
         ),
         "parameters": st.lists(st.fixed_dictionaries({"name": _names, "default": _names}), unique_by=lambda one: one["name"]),
     },

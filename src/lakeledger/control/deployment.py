@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Callable, Container, Iterable, Mapping, Sequence
 from dataclasses import dataclass, fields, replace
 from typing import Any
 
@@ -15,7 +15,7 @@ from lakeledger.control.table import ControlTable
 from lakeledger.db import Store
 from lakeledger.errors import Conflict, Failed, Invalid, LakeledgerError
 from lakeledger.jobs import OWNER_TAG, Job, JobBackend, JobSpec, tracking
-from lakeledger.jobs.settings import path_text
+from lakeledger.jobs.settings import normalise, path_text
 from lakeledger.jobs.tracking import TrackedJob
 from lakeledger.runs import ActiveRun, NewRun, Worker, user_name
 
@@ -60,15 +60,17 @@ class Deployment:
     def plan(self, *, prefer: Side | None = None, prune: bool = False, modules: Sequence[str] | None = None) -> Plan:
         """What would happen to which job. Nothing is changed."""
         snapshot = self.table.read()
-        wishes = self._wishes(snapshot)
+        hashes = rows.hashes(snapshot)
         with self._store.read() as tx:
             tracked = {job.module_name: job for job in tracking.list_all(tx, self.table.location, self.backend.name)}
         jobs, tagged = self._jobs(tracked)
-        marks = {name: Tracked(job.job_id, job.settings, job.state) for name, job in tracked.items()}
-        actions = plan_actions(wishes, marks, jobs, tagged, prefer=prefer, prune=prune)
-        if modules is not None:
-            actions = [action for action in actions if action.module_name in modules]
-        return Plan(self.table.location, self.backend.name, snapshot.version, snapshot.modules_version, tuple(actions))
+        settled = {name: job for name, job in tracked.items() if _is_settled(job, jobs.get(job.job_id), hashes.get(name))}
+        marks = {name: Tracked(job.job_id, job.settings, job.state) for name, job in tracked.items() if name not in settled}
+        actions = plan_actions(self._wishes(snapshot, hashes, settled), marks, jobs, tagged, prefer=prefer, prune=prune)
+        actions += [Action("unchanged", name, job.job_id, "nothing changed") for name, job in settled.items()]
+        chosen = [action for action in actions if modules is None or action.module_name in modules]
+        chosen.sort(key=lambda action: action.module_name)
+        return Plan(self.table.location, self.backend.name, snapshot.version, snapshot.modules_version, tuple(chosen))
 
     def bring(self, *, prefer: Side | None = None, prune: bool = False) -> list[Applied]:
         """Plan and apply. A module that was changed here and by hand waits for a decision: it is told, and stops no other."""
@@ -120,8 +122,9 @@ class Deployment:
         about = {"control_table": self.table.location, "backend": self.backend.name, "version": plan.version, "digest": plan.digest}
         return NewRun(run_name(self.table), trigger_by=user_name(), run_kind="maintenance", parameters=about, exclusive=True)
 
-    def _wishes(self, snapshot: Snapshot) -> list[Wish]:
-        found = rows.modules_of(snapshot)
+    def _wishes(self, snapshot: Snapshot, hashes: Mapping[str, str], settled: Container[str]) -> list[Wish]:
+        """What each module wants, except those that are settled."""
+        found = rows.modules_of(replace(snapshot, sources={key: row for key, row in snapshot.sources.items() if key[0] not in settled}))
         wishes = [Wish(name, problems=tuple(str(problem) for problem in problems)) for name, problems in found.bad.items()]
         for name, module in found.good.items():
             try:
@@ -129,7 +132,7 @@ class Deployment:
             except Invalid as error:
                 wishes.append(Wish(name, problems=(str(error),)))
             else:
-                wishes.append(Wish(name, spec, module.is_active))
+                wishes.append(Wish(name, replace(spec, rows_hash=hashes.get(name)), module.is_active))
         return wishes
 
     def _jobs(self, tracked: dict[str, Any]) -> tuple[dict[str, Job], dict[str, Job]]:
@@ -183,7 +186,15 @@ class Deployment:
                 settings=settings,
                 control_version=version,
                 state=state,
+                rows_hash=action.spec.rows_hash if action.spec else None,
             )
+
+
+def _is_settled(tracked: TrackedJob, job: Job | None, rows_hash: str | None) -> bool:
+    """Whether neither the module's rows nor its job changed since it was last applied: then there is nothing to compare."""
+    if job is None or tracked.state != "active" or rows_hash is None or tracked.rows_hash != rows_hash:
+        return False
+    return job.settings == tracked.settings or normalise(job.settings) == normalise(tracked.settings)
 
 
 def run_name(table: ControlTable) -> str:

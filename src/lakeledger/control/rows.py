@@ -4,13 +4,15 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
+from operator import attrgetter
 from typing import Any
 
 from pydantic import BaseModel, TypeAdapter, ValidationError
 from pydantic_core import ErrorDetails
 
-from lakeledger import codec
+from lakeledger import __version__, codec
 from lakeledger.control import json_text, problems
+from lakeledger.control.columns import MODULES, SOURCES
 from lakeledger.control.documents import AnySource, Module, wrong_dependencies
 from lakeledger.control.model import ModuleRow, Snapshot, SourceRow, UnreadableRow
 from lakeledger.control.modules import ModuleSettings
@@ -22,6 +24,8 @@ from lakeledger.errors import Invalid
 SETTINGS = ("depends_on", "run_if", "timeout_seconds", "max_retries", "retry_seconds")
 CONFIGS = ("source_config", "target_config", "transformation_config")
 MODULE_CONFIGS = ("schedule", "trigger", "parameters", "tags", "notifications")
+
+_SOURCE_VALUES, _MODULE_VALUES = (attrgetter(*columns.said) for columns in (SOURCES, MODULES))
 
 
 @dataclass(frozen=True)
@@ -77,6 +81,16 @@ def modules_of(snapshot: Snapshot) -> Modules:
         elif name not in bad:
             good[name] = read
     return Modules(good, dict(sorted(bad.items())))
+
+
+def hashes(snapshot: Snapshot) -> dict[str, str]:
+    """What the rows of each module say, letter by letter; of one with a row that cannot be read, nothing."""
+    said: dict[str, list[Any]] = {}
+    for row in snapshot.sources.values():
+        said.setdefault(row.module_name, []).append(_SOURCE_VALUES(row))
+    bad = {problem.key[0] for problem in snapshot.problems}
+    settings = {name: _MODULE_VALUES(row) for name, row in snapshot.modules.items()}
+    return {name: codec.digest([__version__, settings.get(name), sorted(found)]) for name, found in said.items() if name not in bad}
 
 
 def canonical(row: SourceRow) -> SourceRow:

@@ -18,12 +18,16 @@ CONTENT_TAG = "lakeledger_content"
 
 @dataclass(frozen=True)
 class JobSpec:
-    """What a module's job should be. `module` is the document that a local run carries out, its paths relative to `base`."""
+    """What a module's job should be. `module` is the document that a local run carries out, its paths relative to `base`.
+
+    `rows_hash` is that of the rows of the control table that it was made from.
+    """
 
     module_name: str
     settings: dict[str, Any]
     module: dict[str, Any] = field(default_factory=dict)
     base: str = ""
+    rows_hash: str | None = None
 
 
 @dataclass(frozen=True)

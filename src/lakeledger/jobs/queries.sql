@@ -2,15 +2,15 @@
 
 -- name: put_job
 insert into jobs (
-    id, tenant_id, control_table, module_name, backend, job_id, job_name, settings, settings_hash, control_version, state,
-    created_timestamp, updated_timestamp
+    id, tenant_id, control_table, module_name, backend, job_id, job_name, settings, settings_hash, rows_hash, control_version,
+    state, created_timestamp, updated_timestamp
 ) values (
-    :id, :tenant_id, :control_table, :module_name, :backend, :job_id, :job_name, :settings, :settings_hash, :control_version, :state,
-    :now, :now
+    :id, :tenant_id, :control_table, :module_name, :backend, :job_id, :job_name, :settings, :settings_hash, :rows_hash,
+    :control_version, :state, :now, :now
 )
 on conflict (tenant_id, control_table, module_name, backend) do update
    set job_id = excluded.job_id, job_name = excluded.job_name, settings = excluded.settings,
-       settings_hash = excluded.settings_hash, control_version = excluded.control_version, state = excluded.state,
+       settings_hash = excluded.settings_hash, rows_hash = excluded.rows_hash, control_version = excluded.control_version, state = excluded.state,
        updated_timestamp = excluded.updated_timestamp
 returning *
 

@@ -62,10 +62,10 @@ def normalise(settings: Mapping[str, Any]) -> dict[str, Any]:
     A field that says only its default is left out, so both sides of a comparison must be normalised.
     """
     source = "GIT" if settings.get("git_source") else "WORKSPACE"
-    result = {name: deepcopy(value) for name, value in settings.items() if name != "format"}
+    result = {name: value for name, value in settings.items() if name != "format"}
     for name, key in ENTRY_KEYS.items():
-        plain = [_plain_entry(name, entry, source) for entry in result.get(name) or []]
-        result[name] = _sorted_by(key, plain)
+        if entries := result.get(name):
+            result[name] = _sorted_by(key, [_plain_entry(name, entry, source) for entry in entries])
     return _without_defaults(result, _JOB)
 
 

@@ -19,7 +19,7 @@ STATES = ("active", "paused", "removed")
 
 @dataclass(frozen=True)
 class TrackedJob:
-    """A row of `jobs`: the job of a module and what we last made of it. The timestamps keep the seed's names."""
+    """A row of `jobs`: the job of a module and what we last made of it, from rows with that hash. The timestamps keep the seed's names."""
 
     id: str
     tenant_id: str
@@ -32,6 +32,7 @@ class TrackedJob:
     settings_hash: str
     control_version: int
     state: str
+    rows_hash: str | None
     created_timestamp: datetime
     updated_timestamp: datetime
 
@@ -46,6 +47,7 @@ def put(
     settings: Mapping[str, Any],
     control_version: int,
     state: str = "active",
+    rows_hash: str | None = None,
 ) -> TrackedJob:
     """Note what a module's job is now, instead of what was noted before. Raises Invalid."""
     if state not in STATES:
@@ -62,6 +64,7 @@ def put(
         settings_hash=codec.digest(settings),
         control_version=control_version,
         state=state,
+        rows_hash=rows_hash,
     )
     return TrackedJob(**cast("Row", row))
 
