@@ -32,7 +32,7 @@ _SECTIONS: dict[str, dict[str, Any]] = {
         "positions_days": _NUMBER,
         "schema_versions": int,
     },
-    "control": {"table": str, "backend": str, "folder": str},
+    "control": {"table": str, "backend": str, "folder": str, "package": str, "settings": str},
     "capture": {"mask": list, "record_bytes": int, "retry_seconds": _NUMBER, "retry_cap_seconds": _NUMBER},
 }
 
@@ -93,6 +93,8 @@ class ControlSettings:
     table: str = _setting("the control table: a folder or URL of a Delta table, or `catalog.schema.table`", "control/etl_control")
     backend: str = _setting("where its jobs live: `local` or `databricks`", "local")
     folder: str | None = _setting("a folder of YAML files that `lakeledger monitor` follows", None)
+    package: str = _setting("what tasks on Databricks install to run lakeledger: a requirement, or the path of a wheel", "lakeledger")
+    settings: str | None = _setting("the settings file as tasks on Databricks find it, for example in a volume", None)
 
     def __post_init__(self) -> None:
         if self.backend not in ("local", "databricks"):

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import contextlib
 import json
 from collections.abc import Callable, Iterator
 from pathlib import Path
@@ -193,6 +194,26 @@ def test_the_command_line_plans_and_applies_and_its_exit_codes_say_how_it_went(s
     partly = answer("apply", "--yes", code=3)["results"]
     assert [each["error"] is None for each in partly] == [True, False]
     assert "m1.load: transformation_config.task_type" in partly[1]["error"]
+
+
+@on_sqlite
+def test_tasks_of_ours_are_told_what_to_install_and_where_the_settings_are(site: Site, at_home: Path) -> None:
+    query = {"source_id": "sum", "source_type": "sql", "target_config": {"table": "sums"}}
+    site.put(module("shop", {**query, "transformation_config": {"sql_task": {"sql_query": "select 1 as x"}}}))
+    (warning,) = answer("plan")["warnings"]
+    assert "is a path of this machine" in warning
+    assert f"warning: {warning}" in invoke("plan").stderr
+    answer("apply", "--yes")
+    assert answer("plan")["warnings"] == []
+    settings = at_home / "lakeledger.toml"
+    settings.write_text(f'{settings.read_text()}package = "/Volumes/ops/lakeledger.whl"\nsettings = "/Volumes/ops/lakeledger.toml"\n')
+    elsewhere = at_home / "elsewhere"
+    elsewhere.mkdir()
+    with contextlib.chdir(elsewhere):
+        assert answer("apply", "--yes", "--settings", str(settings))["results"][0]["action"] == "update"
+    job = site.settings("shop")
+    assert job["environments"][0]["spec"]["dependencies"] == ["/Volumes/ops/lakeledger.whl"]
+    assert job["tasks"][0]["python_wheel_task"]["parameters"][-2:] == ["--settings", "/Volumes/ops/lakeledger.toml"]
 
 
 @on_sqlite

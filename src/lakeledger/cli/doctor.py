@@ -68,7 +68,7 @@ def _look(options: Options, *, spark: bool) -> Iterator[Check]:
     except LakeledgerError as error:
         yield Check("settings", "fail", scrub(str(error)))
         return
-    yield _settings_file()
+    yield _settings_file(options)
     if settings.url.startswith("postgres"):
         yield _package("psycopg", "lakeledger[postgres]")
     yield _attempt("store", lambda: _store(settings, options))
@@ -93,8 +93,8 @@ def _python() -> Check:
     return Check("python", "ok" if sys.version_info >= (3, 11) else "fail", detail)
 
 
-def _settings_file() -> Check:
-    found = config.find_file(Path.cwd())
+def _settings_file(options: Options) -> Check:
+    found = options.file or config.find_file(Path.cwd())
     names = [name for name in VARIABLES if os.environ.get(name)]
     also = f", and {', '.join(names)}" if names else ""
     if found or names:

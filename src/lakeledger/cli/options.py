@@ -26,6 +26,7 @@ if TYPE_CHECKING:
 
 SQLITE = "sqlite:///"
 LONGEST = timedelta(days=3_650)
+FILE = click.Path(path_type=Path)
 
 _DURATION = re.compile(r"(?:(\d{1,9})d)?(?:(\d{1,9})h)?(?:(\d{1,9})m)?(?:(\d{1,9})s)?")
 
@@ -40,6 +41,7 @@ class Options:
     warehouse: str | None
     tenant: str | None
     as_json: bool
+    file: Path | None = None
 
     def given(self) -> dict[str, str]:
         """The settings among them. Raises Invalid for an empty one, which is a variable that somebody forgot to set."""
@@ -51,7 +53,7 @@ class Options:
     def settings(self, file: Path | None = None) -> Settings:
         """The settings of that file, or of the nearest one, with these options on top. Raises Invalid."""
         try:
-            return config.load(file, None, **self.given())
+            return config.load(file or self.file, None, **self.given())
         except RuntimeError as error:  # whose home ~name is, nobody knows
             raise Invalid(f"{error} Write the path without ~") from error
 
@@ -65,20 +67,26 @@ class Options:
 
     def command(self, words: str) -> str:
         """A command to suggest, with the options that lead to the same ledger."""
-        return " ".join(["lakeledger", words, *(f"--{name} {shlex.quote(scrub(value))}" for name, value in self.given().items())])
+        given = {**({"settings": str(self.file)} if self.file else {}), **self.given()}
+        return " ".join(["lakeledger", words, *(f"--{name} {shlex.quote(scrub(value))}" for name, value in given.items())])
 
 
 def shared(shape: str) -> Callable[[Command], Command]:
-    """Give a command --url, --warehouse, --tenant and --json, as one `options` argument, its first. `shape` is what --json prints."""
+    """Give a command --settings, --url, --warehouse, --tenant and --json, as one `options` argument. `shape` is what --json prints."""
 
     def decorate(command: Command) -> Command:
+        @click.option(
+            "--settings", "settings_file", metavar="FILE", type=FILE, help="The settings; by default the nearest lakeledger.toml."
+        )
         @click.option("--url", metavar="URL", help="The ledger: sqlite:///file.db or postgresql://user@host/database.")
         @click.option("--warehouse", metavar="FOLDER", help="Where the tables' files are: a folder or an object store URL.")
         @click.option("--tenant", metavar="NAME", help="Whose ledger it is.")
         @click.option("--json", "as_json", is_flag=True, help=f"Print only JSON: {shape}")
         @functools.wraps(command)
-        def with_options(url: str | None, warehouse: str | None, tenant: str | None, as_json: bool, **rest: Any) -> int | None:
-            return command(Options(url, warehouse, tenant, as_json), **rest)
+        def with_options(
+            settings_file: Path | None, url: str | None, warehouse: str | None, tenant: str | None, as_json: bool, **rest: Any
+        ) -> int | None:
+            return command(Options(url, warehouse, tenant, as_json, settings_file), **rest)
 
         with_options.__doc__ = as_help(command.__doc__ or "")
         return with_options

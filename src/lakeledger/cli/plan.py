@@ -26,7 +26,7 @@ PRUNE = click.option("--prune", is_flag=True, help="Remove the jobs of modules t
 PREFER = click.option("--prefer", type=click.Choice(SIDES), help="Whose side holds where a setting was changed here and by hand.")
 MODULE = click.option("--module", "modules", metavar="NAME", multiple=True, help="Only this module; may be repeated.")
 ACTION = '{"action", "module_name", "job_id", "reason", "changes", "settings"}'
-PLAN = f'{{"control_table", "backend", "version", "modules_version", "digest", "actions": [{ACTION}]}}'
+PLAN = f'{{"control_table", "backend", "version", "modules_version", "digest", "warnings", "actions": [{ACTION}]}}'
 
 
 @dataclass(frozen=True)
@@ -91,6 +91,8 @@ def print_plan(made: Plan) -> None:
         click.echo(show.scrubbed(f"{action.module_name}: {first}"))
         for line in more:
             click.echo(show.scrubbed(f"  {line}"))
+    for warning in made.warnings:
+        show.print_warning(warning)
     kinds = dict.fromkeys(action.kind for action in made.actions)
     counts = ", ".join(f"{made.count(kind)} {kind}" for kind in kinds)
     click.echo(f"\n{counts}: control table version {made.version}, jobs on {made.backend}")

@@ -147,7 +147,7 @@ def _chosen(
     if control_table is None:
         if source is not None:
             raise click.UsageError("--source is of a control table: give --control and --module, too")
-        path = (file or _default_file()).absolute()
+        path = (file or _default_file(options)).absolute()
         return _load(path, module), path.parent
     if file is not None:
         raise click.UsageError("give either a FILE or --control")
@@ -157,8 +157,8 @@ def _chosen(
     return [module_of(read_table(settings, given(control_table)), module, source)], settings.base
 
 
-def _default_file() -> Path:
-    settings = config.find_file(Path.cwd())
+def _default_file(options: Options) -> Path:
+    settings = options.file or config.find_file(Path.cwd())
     return (settings.parent if settings else Path.cwd()) / PIPELINE_FILE
 
 

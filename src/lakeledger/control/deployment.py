@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Container, Iterable, Mapping, Sequence
+from collections.abc import Callable, Container, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, fields, replace
 from typing import Any
 
@@ -10,8 +10,8 @@ from lakeledger.control import changes, rows
 from lakeledger.control.fields import Side, laid, shared
 from lakeledger.control.model import JobRow, Snapshot
 from lakeledger.control.plan import Action, Plan, Tracked, Wish, plan_actions
-from lakeledger.control.settings import job_spec
-from lakeledger.control.table import ControlTable
+from lakeledger.control.settings import HERE, Program, job_spec
+from lakeledger.control.table import ControlTable, is_local_path
 from lakeledger.db import Store
 from lakeledger.errors import Conflict, Failed, Invalid, LakeledgerError
 from lakeledger.jobs import OWNER_TAG, Job, JobBackend, JobSpec, tracking
@@ -43,7 +43,14 @@ class Deployment:
     """One control table and the jobs that follow from it on one backend."""
 
     def __init__(
-        self, store: Store, worker: Worker, table: ControlTable, backend: JobBackend, base: str = "", lease_seconds: float = 60.0
+        self,
+        store: Store,
+        worker: Worker,
+        table: ControlTable,
+        backend: JobBackend,
+        base: str = "",
+        lease_seconds: float = 60.0,
+        program: Program = HERE,
     ) -> None:
         self.table = table
         self.backend = backend
@@ -51,6 +58,7 @@ class Deployment:
         self._worker = worker
         self.base = base
         self._lease_seconds = lease_seconds
+        self._program = program
 
     def changes_since(self, version: int | None) -> changes.Changes:
         """What changed in the control table since that version of it; everything, if None."""
@@ -60,7 +68,7 @@ class Deployment:
     def plan(self, *, prefer: Side | None = None, prune: bool = False, modules: Sequence[str] | None = None) -> Plan:
         """What would happen to which job. Nothing is changed."""
         snapshot = self.table.read()
-        hashes = rows.hashes(snapshot)
+        hashes = rows.hashes(snapshot, vars(self._program))
         with self._store.read() as tx:
             tracked = {job.module_name: job for job in tracking.list_all(tx, self.table.location, self.backend.name)}
         jobs, tagged = self._jobs(tracked)
@@ -70,7 +78,8 @@ class Deployment:
         actions += [Action("unchanged", name, job.job_id, "nothing changed") for name, job in settled.items()]
         chosen = [action for action in actions if modules is None or action.module_name in modules]
         chosen.sort(key=lambda action: action.module_name)
-        return Plan(self.table.location, self.backend.name, snapshot.version, snapshot.modules_version, tuple(chosen))
+        at = (snapshot.version, snapshot.modules_version)
+        return Plan(self.table.location, self.backend.name, *at, tuple(chosen), tuple(self._warnings(chosen)))
 
     def bring(self, *, prefer: Side | None = None, prune: bool = False) -> list[Applied]:
         """Plan and apply. A module that was changed here and by hand waits for a decision: it is told, and stops no other."""
@@ -128,12 +137,20 @@ class Deployment:
         wishes = [Wish(name, problems=tuple(str(problem) for problem in problems)) for name, problems in found.bad.items()]
         for name, module in found.good.items():
             try:
-                spec = job_spec(module, self.table.location, self.base)
+                spec = job_spec(module, self.table.location, self.base, self._program)
             except Invalid as error:
                 wishes.append(Wish(name, problems=(str(error),)))
             else:
                 wishes.append(Wish(name, replace(spec, rows_hash=hashes.get(name)), module.is_active))
         return wishes
+
+    def _warnings(self, actions: Iterable[Action]) -> Iterator[str]:
+        ours = (action.spec.settings for action in actions if action.does_something and action.spec)
+        if self.backend.name != "local" and is_local_path(self.table.location) and any("environments" in settings for settings in ours):
+            yield (
+                f"{self.table.location} is a path of this machine: the tasks that lakeledger itself carries out on {self.backend.name} "
+                "will not find it; keep the control table at a URL, in a volume or in a catalog"
+            )
 
     def _jobs(self, tracked: dict[str, Any]) -> tuple[dict[str, Job], dict[str, Job]]:
         """The tracked jobs that are there, by id, and those of ours that are not tracked, by module."""

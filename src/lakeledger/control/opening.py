@@ -11,6 +11,7 @@ from lakeledger import config, db
 from lakeledger.config import Settings
 from lakeledger.control import table as tables
 from lakeledger.control.deployment import Deployment
+from lakeledger.control.settings import HERE, Program
 from lakeledger.db import Store, migrate
 from lakeledger.jobs import JobBackend
 from lakeledger.runs import Worker, this_worker
@@ -64,7 +65,8 @@ def open_control(
         if backend is not None and not isinstance(backend, str)
         else open_backend(backend or settings.control.backend, store, worker)
     )
-    deployment = Deployment(store, worker, table, chosen, str(settings.base), settings.lease_seconds)
+    program = HERE if chosen.name == "local" else Program(settings.control.package, settings.control.settings)
+    deployment = Deployment(store, worker, table, chosen, str(settings.base), settings.lease_seconds, program)
     return Opened(deployment, store, worker, owns_store=ledger is None or isinstance(ledger, str))
 
 

@@ -86,6 +86,7 @@ class Plan:
     version: int
     modules_version: int
     actions: tuple[Action, ...]
+    warnings: tuple[str, ...] = ()
 
     @property
     def digest(self) -> str:
@@ -107,6 +108,7 @@ class Plan:
             "version": self.version,
             "modules_version": self.modules_version,
             "digest": self.digest,
+            "warnings": list(self.warnings),
             "actions": [action.to_dict() for action in self.actions],
         }
 

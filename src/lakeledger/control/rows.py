@@ -83,14 +83,14 @@ def modules_of(snapshot: Snapshot) -> Modules:
     return Modules(good, dict(sorted(bad.items())))
 
 
-def hashes(snapshot: Snapshot) -> dict[str, str]:
-    """What the rows of each module say, letter by letter; of one with a row that cannot be read, nothing."""
+def hashes(snapshot: Snapshot, *more: Any) -> dict[str, str]:
+    """What the rows of each module say, letter by letter, and `more`; of one with a row that cannot be read, nothing."""
     said: dict[str, list[Any]] = {}
     for row in snapshot.sources.values():
         said.setdefault(row.module_name, []).append(_SOURCE_VALUES(row))
     bad = {problem.key[0] for problem in snapshot.problems}
     settings = {name: _MODULE_VALUES(row) for name, row in snapshot.modules.items()}
-    return {name: codec.digest([__version__, settings.get(name), sorted(found)]) for name, found in said.items() if name not in bad}
+    return {name: codec.digest([__version__, *more, settings.get(name), sorted(found)]) for name, found in said.items() if name not in bad}
 
 
 def canonical(row: SourceRow) -> SourceRow:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
+from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
 from lakeledger.control.graph import Task, tasks
@@ -17,14 +18,25 @@ ENVIRONMENT = "lakeledger"
 STARTERS = ("schedule", "trigger", "continuous")
 
 
-def job_spec(module: Module, control_table: str, base: str = "", package: str = "lakeledger") -> JobSpec:
+@dataclass(frozen=True)
+class Program:
+    """How tasks of other backends run lakeledger: what they install, and where they find its settings."""
+
+    package: str = "lakeledger"
+    settings: str | None = None
+
+
+HERE = Program()
+
+
+def job_spec(module: Module, control_table: str, base: str = "", program: Program = HERE) -> JobSpec:
     """What the module's job should be. Raises Invalid if its tasks have no order."""
-    return JobSpec(module.module_name, job_settings(module, control_table, package), module.document, base)
+    return JobSpec(module.module_name, job_settings(module, control_table, program), module.document, base)
 
 
-def job_settings(module: Module, control_table: str, package: str = "lakeledger") -> dict[str, Any]:
+def job_settings(module: Module, control_table: str, program: Program = HERE) -> dict[str, Any]:
     """The settings of the module's job: only what the module says, so that everything else stays as people set it."""
-    made = [_task(module, task, control_table) for task in tasks(module)]
+    made = [_task(module, task, control_table, program) for task in tasks(module)]
     settings: dict[str, Any] = {
         "name": module.module_name,
         "tags": {**module.tags, OWNER_TAG: control_table, MODULE_TAG: module.module_name, CONTENT_TAG: module.content_hash[:16]},
@@ -34,7 +46,8 @@ def job_settings(module: Module, control_table: str, package: str = "lakeledger"
         **_said(module),
     }
     if any(task.get("environment_key") == ENVIRONMENT for task in made):
-        settings["environments"] = [{"environment_key": ENVIRONMENT, "spec": {"environment_version": "2", "dependencies": [package]}}]
+        spec = {"environment_version": "2", "dependencies": [program.package]}
+        settings["environments"] = [{"environment_key": ENVIRONMENT, "spec": spec}]
     return settings
 
 
@@ -72,9 +85,9 @@ def _starters(module: Module) -> dict[str, Any]:
     return found
 
 
-def _task(module: Module, task: Task, control_table: str) -> dict[str, Any]:
+def _task(module: Module, task: Task, control_table: str, program: Program) -> dict[str, Any]:
     source = task.source
-    settings: dict[str, Any] = {"task_key": task.key, "run_if": task.run_if, **_work(module, task, control_table)}
+    settings: dict[str, Any] = {"task_key": task.key, "run_if": task.run_if, **_work(module, task, control_table, program)}
     if task.waits_for:
         settings["depends_on"] = [{"task_key": key} for key in task.waits_for]
     limits = {
@@ -85,7 +98,7 @@ def _task(module: Module, task: Task, control_table: str) -> dict[str, Any]:
     return {**settings, **{name: value for name, value in limits.items() if value is not None}}
 
 
-def _work(module: Module, task: Task, control_table: str) -> dict[str, Any]:
+def _work(module: Module, task: Task, control_table: str, program: Program) -> dict[str, Any]:
     """What the task does. What only lakeledger can do is done by its own program, which reads the source from the control table."""
     config = task.source.transformation_config
     match config.task_type:
@@ -102,5 +115,8 @@ def _work(module: Module, task: Task, control_table: str) -> dict[str, Any]:
             return {"sql_task": {**said, **({"parameters": given} if given else {})}}
         case _:
             words = ["run", "--control", control_table, "--module", module.module_name, "--source", task.source.source_id]
-            program = {"package_name": "lakeledger", "entry_point": "lakeledger", "parameters": words}
-            return {"python_wheel_task": program, "environment_key": ENVIRONMENT}
+            words += ["--settings", program.settings] if program.settings else []
+            return {
+                "python_wheel_task": {"package_name": "lakeledger", "entry_point": "lakeledger", "parameters": words},
+                "environment_key": ENVIRONMENT,
+            }

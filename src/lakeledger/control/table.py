@@ -80,9 +80,18 @@ def _active_session() -> SparkSession | None:
     """The session of a notebook, for example. Whoever has one has imported Spark."""
     if "pyspark.sql" not in sys.modules:
         return None
+    from pyspark.errors import PySparkException
     from pyspark.sql import SparkSession
 
-    return SparkSession.getActiveSession()
+    try:
+        return SparkSession.active()
+    except PySparkException:
+        return None
+
+
+def is_local_path(location: str) -> bool:
+    """Whether only this machine has it; the folders of a Databricks workspace are the same on all of its machines."""
+    return "://" not in location and not is_catalog_name(location) and not location.startswith(("/Volumes/", "/Workspace/", "/dbfs/"))
 
 
 def is_catalog_name(location: str) -> bool:
