@@ -9,7 +9,9 @@ from typing import TYPE_CHECKING
 
 import pytest
 
+import examples
 import lakeledger
+from empty_ledgers import PostgresLedgers, new_sqlite_url
 from lakeledger import Ledger
 from needs import missing
 from postgres_server import MissingServer, Server, start
@@ -17,6 +19,8 @@ from spark_conf import SPARK_CONF
 
 if TYPE_CHECKING:
     from pyspark.sql import SparkSession
+
+examples.load()
 
 
 @pytest.fixture(scope="session")
@@ -30,9 +34,30 @@ def postgres(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Server]:
     server.stop()
 
 
+@pytest.fixture(scope="session")
+def postgres_ledgers(postgres: Server) -> Iterator[PostgresLedgers]:
+    """Empty ledgers on the PostgreSQL server of this test process."""
+    found = PostgresLedgers(postgres)
+    yield found
+    found.close()
+
+
 @pytest.fixture(params=["sqlite", "postgres"])
 def url(request: pytest.FixtureRequest, tmp_path: Path) -> Iterator[str]:
-    """The URL of an empty database, on SQLite and on PostgreSQL."""
+    """The URL of an empty ledger, on SQLite and on PostgreSQL."""
+    if request.param == "sqlite":
+        yield new_sqlite_url(tmp_path)
+        return
+    server: Server = request.getfixturevalue("postgres")
+    ledgers: PostgresLedgers = request.getfixturevalue("postgres_ledgers")
+    schema = ledgers.take()
+    yield server.url(schema=schema)
+    ledgers.give_back(schema)
+
+
+@pytest.fixture(params=["sqlite", "postgres"])
+def bare_url(request: pytest.FixtureRequest, tmp_path: Path) -> Iterator[str]:
+    """The URL of a database that is no ledger yet, on SQLite and on PostgreSQL."""
     if request.param == "sqlite":
         yield f"sqlite:///{tmp_path}/ledger.db"
         return
@@ -69,5 +94,5 @@ def lake(url: str, tmp_path: Path, spark: SparkSession) -> Iterator[Ledger]:
 @pytest.fixture
 def sqlite_lake(tmp_path: Path, spark: SparkSession) -> Iterator[Ledger]:
     """An empty ledger with Spark on SQLite, for what does not depend on the database."""
-    with lakeledger.open(f"sqlite:///{tmp_path}/ledger.db", warehouse=str(tmp_path / "warehouse"), spark=spark) as opened:
+    with lakeledger.open(new_sqlite_url(tmp_path), warehouse=str(tmp_path / "warehouse"), spark=spark) as opened:
         yield opened

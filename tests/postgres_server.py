@@ -18,7 +18,8 @@ from psycopg import sql
 
 INITDB = ("--username=postgres", "--auth=trust", "--encoding=UTF8", "--no-locale", "--no-sync", "--no-instructions")
 ADDRESS = "-c listen_addresses=127.0.0.1 -c unix_socket_directories= -c port="
-SETTINGS = "-c max_connections=200 -c shared_buffers=64MB -c fsync=off -c synchronous_commit=off -c full_page_writes=off"
+SETTINGS = "-c max_connections=200 -c shared_buffers=64MB -c fsync=off -c synchronous_commit=off -c full_page_writes=off -c jit=off"
+LOCK_OPTIONS = "-clock_timeout=10s"
 
 
 class MissingServer(Exception):
@@ -53,7 +54,7 @@ class Server:
         _run(self.programs / "pg_ctl", self.folder, "stop", "-w", "-m", "immediate")
 
     def _execute(self, statement: LiteralString, schema: str) -> None:
-        with psycopg.connect(self.url(), autocommit=True, options="-clock_timeout=10s") as connection:
+        with psycopg.connect(self.url(), autocommit=True, options=LOCK_OPTIONS) as connection:
             connection.execute(sql.SQL(statement).format(sql.Identifier(schema)))
 
 

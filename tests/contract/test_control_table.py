@@ -86,6 +86,7 @@ def test_all_rows_of_a_commit_have_one_time(control: ControlTable) -> None:
     assert abs(datetime.now(UTC) - at) < timedelta(minutes=5)
 
 
+@once
 def test_an_edit_that_changes_nothing_makes_no_commit(control: ControlTable) -> None:
     before = control.commit(put(source(source_config='{"path": "x", "format": "csv"}')), control.read(), by="anna")
     spelled = put(source(source_config='{"format":"csv","path":"x"}', updated_timestamp=datetime(2020, 1, 1, tzinfo=UTC)))
@@ -122,6 +123,7 @@ def test_rows_that_others_changed_meanwhile_are_kept(control: ControlTable) -> N
     assert control.read() == after
 
 
+@once
 def test_a_row_that_somebody_else_changed_is_a_conflict_that_shows_both(control: ControlTable) -> None:
     base = control.commit(put(source(execution_order=1), ModuleRow("shop", "one")), control.read(), by="anna")
     theirs = control.commit(put(source(execution_order=2), ModuleRow("shop", "two")), base, by="anna")

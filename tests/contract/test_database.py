@@ -5,6 +5,7 @@ from __future__ import annotations
 
 import threading
 import traceback
+from collections.abc import Iterator
 from concurrent.futures import ThreadPoolExecutor
 from datetime import UTC, datetime, timedelta, timezone
 from pathlib import Path
@@ -12,10 +13,11 @@ from typing import Any
 
 import psycopg
 import pytest
-from hypothesis import HealthCheck, given, settings
+from hypothesis import HealthCheck, given
 from hypothesis import strategies as st
 
 from contract.making import execute, opened, rows, together
+from examples import tried
 from lakeledger import Advance, Conflict, Failed, Forbidden, Invalid, Ledger, NumberPosition, Unavailable, db
 from lakeledger.db import migrate, sqlite
 from lakeledger.db.queries import statement
@@ -34,7 +36,7 @@ DOCUMENTS = st.dictionaries(
 
 
 @pytest.fixture
-def samples(ledger: Ledger) -> Ledger:
+def samples(ledger: Ledger) -> Iterator[Ledger]:
     """A ledger with a table of every type."""
     with ledger.store.write() as tx:
         ledger.database.run_script(
@@ -42,7 +44,8 @@ def samples(ledger: Ledger) -> Ledger:
             "create table samples (id text primary key, tenant_id text not null, flag boolean, big bigint check (big <> 13), "
             "doc jsonb, at timestamptz, words text);",
         )
-    return ledger
+    yield ledger
+    execute(ledger, "drop table samples")
 
 
 def advance(ledger: Ledger, times: int) -> None:
@@ -93,7 +96,7 @@ def test_a_time_of_another_zone_comes_back_as_utc(samples: Ledger) -> None:
     assert (found, found.utcoffset()) == (at, timedelta(0))
 
 
-@settings(max_examples=40, deadline=None, suppress_health_check=[HealthCheck.function_scoped_fixture])
+@tried(1, suppress_health_check=[HealthCheck.function_scoped_fixture])
 @given(words=TEXT, doc=DOCUMENTS, big=st.integers(-(2**63), 2**63 - 1), at=st.datetimes(timezones=st.just(UTC)))
 def test_any_value_comes_back_as_it_was(samples: Ledger, words: str, doc: dict[str, Any], big: int, at: datetime) -> None:
     assert back(samples, words=words, doc=doc, big=big, at=at) == {"words": words, "doc": doc, "big": big, "at": at}

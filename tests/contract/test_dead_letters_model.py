@@ -8,10 +8,11 @@ from datetime import UTC, datetime
 from typing import Any, ClassVar
 
 import pytest
-from hypothesis import HealthCheck, settings
+from hypothesis import HealthCheck
 from hypothesis import strategies as st
 from hypothesis.stateful import RuleBasedStateMachine, invariant, precondition, rule, run_state_machine_as_test
 
+from examples import tried
 from lakeledger import Conflict, Ledger
 from lakeledger.db import Store
 from lakeledger.db.queries import statement
@@ -206,8 +207,8 @@ class LetterMachine(RuleBasedStateMachine):
 
 
 def test_dead_letters_behave_as_the_model_says(ledger: Ledger) -> None:
-    examples = 40 if ledger.database.dialect == "sqlite" else 12
+    share = 0.7 if ledger.database.dialect == "sqlite" else 0.3
     run_state_machine_as_test(
         type("OnThisLedger", (LetterMachine,), {"ledger": ledger}),
-        settings=settings(max_examples=examples, stateful_step_count=25, deadline=None, suppress_health_check=list(HealthCheck)),
+        settings=tried(share, stateful_step_count=25, suppress_health_check=list(HealthCheck)),
     )

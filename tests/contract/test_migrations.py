@@ -54,15 +54,15 @@ def applied(url: str) -> list[migrate.Migration]:
         database.close()
 
 
-def test_many_threads_may_open_a_new_database_at_once(url: str) -> None:
-    found = together(lambda _: applied(url), 8)
+def test_many_threads_may_open_a_new_database_at_once(bare_url: str) -> None:
+    found = together(lambda _: applied(bare_url), 8)
     assert sorted(map(len, found)) == [0] * 7 + [len(migrate.available("sqlite"))]
 
 
-def test_many_processes_may_open_a_new_database_at_once(url: str) -> None:
+def test_many_processes_may_open_a_new_database_at_once(bare_url: str) -> None:
     with processes(4) as tell:
-        assert tell(url) == ["0", "0", "0", COUNT]
-        assert tell(url) == ["0", "0", "0", "0"]
+        assert tell(bare_url) == ["0", "0", "0", COUNT]
+        assert tell(bare_url) == ["0", "0", "0", "0"]
 
 
 def test_many_processes_may_make_a_new_file_at_once_however_close_they_are(tmp_path: Path) -> None:
@@ -108,8 +108,8 @@ def test_a_ledger_that_cannot_be_opened_leaves_no_connection_behind(ledger: Ledg
     gc.collect()  # psycopg warns of a connection that nobody closed, and a warning is an error here
 
 
-def test_the_status_tells_what_is_applied_and_what_is_pending(url: str) -> None:
-    database = db.open(url)
+def test_the_status_tells_what_is_applied_and_what_is_pending(bare_url: str) -> None:
+    database = db.open(bare_url)
     assert all(step.applied_at is None for step in migrate.status(database))
     migrate.migrate(database)
     steps = migrate.status(database)

@@ -9,10 +9,11 @@ from decimal import Decimal
 from typing import Any
 
 import pytest
-from hypothesis import HealthCheck, settings
+from hypothesis import HealthCheck
 from hypothesis import strategies as st
 from hypothesis.stateful import RuleBasedStateMachine, invariant, precondition, rule, run_state_machine_as_test
 
+from examples import tried
 from lakeledger import Conflict, FilesPosition, Ledger, NumberPosition, TimestampPosition
 from lakeledger.db import Store
 from lakeledger.sync import (
@@ -191,8 +192,8 @@ def machine(ledger: Ledger) -> type[RuleBasedStateMachine]:
 
 
 def test_positions_behave_as_the_model_says(ledger: Ledger) -> None:
-    examples = 35 if ledger.database.dialect == "sqlite" else 20
+    share = 0.6 if ledger.database.dialect == "sqlite" else 0.3
     run_state_machine_as_test(
         machine(ledger),
-        settings=settings(max_examples=examples, stateful_step_count=15, deadline=None, suppress_health_check=list(HealthCheck)),
+        settings=tried(share, stateful_step_count=15, suppress_health_check=list(HealthCheck)),
     )

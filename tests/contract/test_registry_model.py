@@ -8,10 +8,12 @@ from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
-from hypothesis import HealthCheck, given, settings
+from hypothesis import HealthCheck, given
 from hypothesis import strategies as st
 
 from contract.making import change, new_file, opened, put, rows
+from empty_ledgers import new_sqlite_url
+from examples import tried
 from lakeledger import Conflict, Ledger
 from lakeledger.tables import Layout, NewFile
 from lakeledger.tables.commit import commit
@@ -25,7 +27,7 @@ OPERATIONS = st.tuples(st.sampled_from(["append", "overwrite", "by_partition", "
 
 @pytest.fixture
 def sqlite_ledger(tmp_path: Path) -> Iterator[Ledger]:
-    with opened(f"sqlite:///{tmp_path}/ledger.db") as ledger:
+    with opened(new_sqlite_url(tmp_path)) as ledger:
         yield ledger
 
 
@@ -63,7 +65,7 @@ class Model:
         self.touched.append(wanted | gone)
 
 
-@settings(max_examples=20, deadline=None, suppress_health_check=[HealthCheck.function_scoped_fixture])
+@tried(0.5, suppress_health_check=[HealthCheck.function_scoped_fixture])
 @given(st.lists(OPERATIONS, min_size=1, max_size=7))
 def test_statistics_are_the_sum_of_the_live_files_after_any_sequence_of_commits(
     sqlite_ledger: Ledger, operations: list[tuple[str, list[tuple[str, int, int]], int, bool]]

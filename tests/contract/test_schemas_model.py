@@ -6,10 +6,11 @@ import itertools
 from dataclasses import dataclass, field
 
 import pytest
-from hypothesis import HealthCheck, settings
+from hypothesis import HealthCheck
 from hypothesis import strategies as st
 from hypothesis.stateful import RuleBasedStateMachine, invariant, precondition, rule, run_state_machine_as_test
 
+from examples import tried
 from lakeledger import Conflict, Ledger, NotFound
 from lakeledger.db import Store
 from lakeledger.sync.schemas import Policy, SchemaDefinition, Schemas, Verdict, diff
@@ -116,8 +117,8 @@ def compare(schemas: Schemas, table: str, model: Model) -> None:
 
 
 def test_schemas_behave_as_the_model_says(ledger: Ledger) -> None:
-    examples = 25 if ledger.database.dialect == "sqlite" else 8
+    share = 0.6 if ledger.database.dialect == "sqlite" else 0.2
     run_state_machine_as_test(
         machine(ledger),
-        settings=settings(max_examples=examples, stateful_step_count=15, deadline=None, suppress_health_check=list(HealthCheck)),
+        settings=tried(share, stateful_step_count=15, suppress_health_check=list(HealthCheck)),
     )

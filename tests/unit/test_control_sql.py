@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import shutil
 from datetime import UTC, datetime
 from pathlib import Path
 from typing import Any
@@ -18,13 +19,21 @@ from lakeledger.control.statements import parse
 CONFIGS = """'{"path": "x"}', '{"table": "t"}', '{}'"""
 
 
-@pytest.fixture
-def control(tmp_path: Path) -> DeltaControlTable:
-    made = DeltaControlTable(str(tmp_path / "etl_control"))
+@pytest.fixture(scope="module")
+def shop(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """The folder of a control table, made once to be copied: making one takes longer than a statement on it."""
+    folder = tmp_path_factory.mktemp("shop")
+    made = DeltaControlTable(str(folder / "etl_control"))
     made.create()
     rows = put(source("a"), source("b", execution_order=2), source("c", "depot", is_active=False), ModuleRow("shop", "the shop"))
     made.commit(rows, made.read(), by="anna")
-    return made
+    return folder
+
+
+@pytest.fixture
+def control(shop: Path, tmp_path: Path) -> DeltaControlTable:
+    shutil.copytree(shop, tmp_path, dirs_exist_ok=True)
+    return DeltaControlTable(str(tmp_path / "etl_control"))
 
 
 def run(control: DeltaControlTable, statement: str, **more: Any) -> sql.SqlResult:
