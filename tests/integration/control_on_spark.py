@@ -74,6 +74,43 @@ def test_what_we_commit_is_seen_by_spark(delta_spark: SparkSession, control: Del
     assert '"reason": "because"' in newest.userMetadata
 
 
+DOCUMENTED = (
+    """
+    UPDATE fe_ppark_demo.job_demo.etl_control
+    SET execution_order = 2,
+        transformation_config = '{"task_type": "sql_query", "sql_task": {"sql_query": "SELECT 2 AS x"}}',
+        updated_timestamp = current_timestamp()
+    WHERE source_id = 'eight' AND module_name = 'shop'
+    """,
+    """
+    UPDATE fe_ppark_demo.job_demo.etl_control
+    SET is_active = false,
+        updated_timestamp = current_timestamp()
+    WHERE source_id = 'eight'
+    """,
+)
+
+
+def test_the_updates_of_the_document_run_on_spark_and_here_alike(delta_spark: SparkSession, control: DeltaControlTable) -> None:
+    query = '{"task_type": "sql_query", "sql_task": {"sql_query": "SELECT 1 AS x"}}'
+    work = {"source_type": "sql", "source_config": "{}", "transformation_config": query}
+    rows = [source(name, target_config=f'{{"table": "{name}"}}', **work) for name in ("eight", "nine")]
+    first = control.commit(put(*rows), control.read(), by="anna")
+    for statement in DOCUMENTED:
+        delta_spark.sql(statement.replace("fe_ppark_demo.job_demo.etl_control", path_name(control)))
+    found = control.read()
+    on_spark, before = found.sources["shop", "eight"], first.sources["shop", "eight"]
+    assert (on_spark.execution_order, on_spark.is_active, "SELECT 2 AS x" in on_spark.transformation_config) == (2, False, True)
+    assert on_spark.created_timestamp == before.created_timestamp
+    assert on_spark.updated_timestamp > before.updated_timestamp  # type: ignore[operator]  # both are there
+    assert [(change.kind, change.source_id) for change in changes.between(first, found).changed_sources] == [("deactivated", "eight")]
+    for statement in DOCUMENTED:
+        sql.run(control, statement.replace("'eight'", "'nine'"), by="anna")
+    here = control.read().sources["shop", "nine"]
+    assert (here.execution_order, here.is_active) == (on_spark.execution_order, on_spark.is_active)
+    assert here.transformation_config == on_spark.transformation_config
+
+
 def test_the_eight_value_insert_of_the_document_runs_here_and_spark_wants_names(
     delta_spark: SparkSession, control: DeltaControlTable
 ) -> None:
@@ -132,7 +169,7 @@ def test_a_table_of_the_catalog_fills_in_what_an_insert_leaves_out(delta_spark: 
     control = table.open("filled.etl_control", delta_spark)
     control.create()
     delta_spark.sql("INSERT INTO filled.etl_control (source_id, module_name, source_type) VALUES ('a', 'shop', 'files')")
-    row = control.read().sources["shop", "a"]
+    row = table.open("filled.etl_control").read().sources["shop", "a"]  # with the session that is running
     assert (row.execution_order, row.is_active, row.source_config) == (1, True, "{}")
     assert row.created_timestamp is not None
     delta_spark.sql("ALTER TABLE filled.etl_control ADD COLUMN owner STRING")

@@ -177,11 +177,20 @@ class CatalogControlTable:
                     self._write_sources(change, now, mark)
                 except _Changed:
                     continue
-                return self.read()
+                return self._after(change, now)
             raise Conflict(f"{self.name} is changed by others all the time: the edit was not made", retryable=True)
         except Conflict:
             self._put_back(undo, mark)
             raise
+
+    def _after(self, change: Edit, now: Snapshot) -> Snapshot:
+        """The rows after a commit of ours. If nobody else committed meanwhile, they need not be read again."""
+        with self._told():
+            version, modules_version = self._sources.newest(), self._modules.newest()
+            expected = (now.version + bool(change.sources), now.modules_version + bool(change.modules))
+            if (version, modules_version) != expected or now.problems:
+                return self._snapshot(version, modules_version)
+        return replace(edits.after(change, now), version=version, modules_version=modules_version)
 
     def _write_modules(self, change: Edit, now: Snapshot, mark: Mark) -> dict[str, Any]:
         """The rows as they were, to be put back if need be."""
