@@ -132,6 +132,9 @@ class CatalogControlTable:
                     f"version {version} of {self.name} is no longer there: its files were cleaned up ({_line(error)})"
                 ) from error
 
+    def read_changed(self, version: int) -> tuple[Snapshot, Snapshot]:
+        return self.read(version), self.read()
+
     def commit(self, edit: Edit, base: Snapshot, by: str, reason: str = "") -> Snapshot:
         return self._commit(edit, base, Mark(clock.new_id(), by, reason))
 

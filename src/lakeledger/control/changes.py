@@ -4,11 +4,16 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from dataclasses import dataclass
+from operator import attrgetter
 from typing import Any, Literal
 
+from lakeledger.control.columns import SOURCES
 from lakeledger.control.model import Key, ModuleRow, Snapshot, SourceRow
 
 Kind = Literal["new", "updated", "deactivated", "reactivated", "deleted"]
+
+# What most rows have in common with what they were; only for the others is it worth while to look into their JSON.
+_VALUES = attrgetter(*SOURCES.said)
 
 
 @dataclass(frozen=True)
@@ -76,7 +81,7 @@ def between(before: Snapshot | None, after: Snapshot) -> Changes:
 def _source(key: Key, before: SourceRow | None, after: SourceRow | None) -> SourceChange | None:
     if before is None or after is None:
         return SourceChange("new" if before is None else "deleted", *key, before, after)
-    if before.content_hash == after.content_hash:
+    if _VALUES(before) == _VALUES(after) or before.content_hash == after.content_hash:
         return None
     if before.is_active != after.is_active:
         return SourceChange("reactivated" if after.is_active else "deactivated", *key, before, after)

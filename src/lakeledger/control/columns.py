@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Iterable, Iterator, Mapping
+from collections.abc import Collection, Iterable, Iterator, Mapping
 from dataclasses import dataclass, field, fields
 from datetime import UTC
 from functools import cached_property
@@ -99,6 +99,26 @@ def rows(columns: Columns, data: pa.Table) -> tuple[dict[Any, Any], tuple[Unread
     return {row.key: row for number, row in enumerate(made, 1) if number not in bad}, problems
 
 
+def changed_modules(columns: Columns, before: pa.Table | None, after: pa.Table | None) -> set[Any]:
+    """The modules of which a row is not, letter by letter, in both tables; the times do not count. Only such rows are looked at singly."""
+    names: dict[str, Any] = {}
+    counts: list[Counter[str]] = []
+    for data in (before, after):
+        lines = _lines(columns, data) if data is not None else []
+        names |= zip(lines, data.column("module_name").to_pylist(), strict=True) if data is not None else ()
+        counts.append(Counter(lines))
+    one, other = counts
+    return {names[line] for line, _ in one.items() ^ other.items()}
+
+
+def only(data: pa.Table, modules: Collection[str]) -> pa.Table:
+    """The rows of these modules."""
+    import pyarrow as pa
+    import pyarrow.compute as pc
+
+    return data.filter(pc.is_in(data.column("module_name"), pa.array(list(modules), data.schema.field("module_name").type)))
+
+
 def edited(columns: Columns, data: pa.Table, edits: Mapping[Any, Any]) -> pa.Table:
     """The table after the edits. All rows with an edited key give way to the new one, which keeps what people added in other columns."""
     import pyarrow as pa
@@ -115,6 +135,17 @@ def edited(columns: Columns, data: pa.Table, edits: Mapping[Any, Any]) -> pa.Tab
         for each in data.schema
     ]
     return pa.concat_tables([kept, pa.Table.from_arrays(added, schema=data.schema)])
+
+
+def _lines(columns: Columns, data: pa.Table) -> list[str]:
+    """Each row as one text: how long each of its values is, then the values."""
+    import pyarrow as pa
+    import pyarrow.compute as pc
+
+    texts = [pc.cast(data.column(name), pa.string()) for name in columns.said]
+    lengths = [pc.cast(pc.fill_null(pc.binary_length(text), -1), pa.string()) for text in texts]
+    found: list[str] = pc.binary_join_element_wise(*lengths, *(pc.fill_null(text, "") for text in texts), ",").to_pylist()
+    return found
 
 
 def _keys(columns: Columns, data: pa.Table) -> Iterable[Any]:

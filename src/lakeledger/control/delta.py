@@ -6,9 +6,10 @@ staged counts only when the sources' commit that it waits for is there, so an ed
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Collection, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass, replace
+from functools import cached_property
 from heapq import merge
 from itertools import islice
 from pathlib import Path
@@ -33,10 +34,13 @@ if TYPE_CHECKING:
 
 @dataclass(frozen=True)
 class _Part:
-    """One of the two Delta tables at one version, with everything in it."""
+    """One of the two Delta tables at one version, with everything in it, or with the rows of some modules."""
 
     delta: DeltaTable
     data: pa.Table
+
+    def only(self, modules: Collection[str]) -> _Part:
+        return replace(self, data=columns.only(self.data, modules))
 
     @property
     def version(self) -> int:
@@ -50,7 +54,18 @@ class _State:
     sources: _Part
     modules: _Part | None
     tip: DeltaTable | None
-    snapshot: Snapshot
+
+    @cached_property
+    def snapshot(self) -> Snapshot:
+        rows, problems = columns.rows(SOURCES, self.sources.data)
+        if self.modules is None:
+            return Snapshot(self.sources.version, -1, rows, {}, problems)
+        settings, more = columns.rows(MODULES, self.modules.data)
+        return Snapshot(self.sources.version, self.modules.version, rows, settings, (*problems, *more))
+
+    def only(self, modules: Collection[str]) -> _State:
+        """The rows of these modules."""
+        return replace(self, sources=self.sources.only(modules), modules=self.modules and self.modules.only(modules))
 
 
 class DeltaControlTable:
@@ -76,6 +91,12 @@ class DeltaControlTable:
 
     def read(self, version: int | None = None) -> Snapshot:
         return (self._now() if version is None else self._then(version)).snapshot
+
+    def read_changed(self, version: int) -> tuple[Snapshot, Snapshot]:
+        before, now = self._then(version), self._now()
+        names = columns.changed_modules(SOURCES, before.sources.data, now.sources.data)
+        names |= columns.changed_modules(MODULES, *(state.modules and state.modules.data for state in (before, now)))
+        return before.only(names).snapshot, now.only(names).snapshot
 
     def commit(self, edit: Edit, base: Snapshot, by: str, reason: str = "") -> Snapshot:
         return self._commit(edit, base, Mark(clock.new_id(), by, reason))
@@ -175,13 +196,10 @@ class DeltaControlTable:
 
     def _state(self, sources: _Part, tip: DeltaTable | None, modules_version: int) -> _State:
         """Both tables, with the modules at that version; -1 is none."""
-        rows, problems = columns.rows(SOURCES, sources.data)
         if tip is None or modules_version < 0:
-            return _State(sources, None, tip, Snapshot(sources.version, -1, rows, {}, problems))
+            return _State(sources, None, tip)
         is_tip = tip.version() == modules_version
-        modules = self._part(tip if is_tip else self._open(self._modules_location, modules_version), MODULES)
-        settings, more = columns.rows(MODULES, modules.data)
-        return _State(sources, modules, tip, Snapshot(sources.version, modules_version, rows, settings, (*problems, *more)))
+        return _State(sources, self._part(tip if is_tip else self._open(self._modules_location, modules_version), MODULES), tip)
 
     def _modules_then(self, version: int, tip: DeltaTable | None) -> int:
         """The version of the modules that belongs to that version of the sources: the one it names, or the newest of its time."""

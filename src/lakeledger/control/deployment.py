@@ -62,8 +62,8 @@ class Deployment:
 
     def changes_since(self, version: int | None) -> changes.Changes:
         """What changed in the control table since that version of it; everything, if None."""
-        before = None if version is None else self.table.read(version)
-        return changes.between(before, self.table.read())
+        before, after = (None, self.table.read()) if version is None else self.table.read_changed(version)
+        return changes.between(before, after)
 
     def plan(self, *, prefer: Side | None = None, prune: bool = False, modules: Sequence[str] | None = None) -> Plan:
         """What would happen to which job. Nothing is changed."""

@@ -40,6 +40,10 @@ class ControlTable(Protocol):
         """Both tables now, or as they were at that version. Raises NotFound, also for a version that was cleaned up."""
         ...
 
+    def read_changed(self, version: int) -> tuple[Snapshot, Snapshot]:
+        """The table at that version and now, with at least all rows of those modules that are not the same in both. Raises NotFound."""
+        ...
+
     def commit(self, edit: Edit, base: Snapshot, by: str, reason: str = "") -> Snapshot:
         """Put and delete rows, which were read at `base`, in one commit; what changes nothing makes none.
 
