@@ -40,6 +40,9 @@ _PLACES = _set_of("resume page continuation next pagination cursor fence fencing
 # `InvalidToken: …` is an exception, and `token: …` in prose is more often a parser's.
 _COMPLAINTS = _set_of("invalid expired missing wrong bad incorrect unexpected unknown no empty weak malformed")
 _WHOLE = (["cookie"], ["set", "cookie"])
+# Entries that say how something is called, and what it is.
+_LABELS = ("name", "field", "key")
+_LABELLED = ("value", "default", "before", "after", "ours", "theirs")
 _PARTS = re.compile(r"[A-Z]+(?![a-z])|[A-Z]?[a-z]+")
 _STEM = re.compile(r"pass|pwd|secret|token|credential|authorization|key|sas|cookie|signature", re.IGNORECASE)
 
@@ -119,7 +122,8 @@ def scrub_value(value: Any, name: str = "", known: Iterable[str] = ()) -> Any:
     secret = is_secret_name(name)
     match value:
         case dict():
-            return {_scrubbed_key(key, known): scrub_value(item, name if secret else str(key), known) for key, item in value.items()}
+            label = name if secret else _label(value)
+            return {_scrubbed_key(key, known): scrub_value(item, _name_of(key, label, secret), known) for key, item in value.items()}
         case list() | tuple():
             return [scrub_value(item, name, known) for item in value]
         case str() if secret:
@@ -179,6 +183,16 @@ def _secrets(value: Any, name: str) -> Iterator[tuple[str, int]]:
         case str():
             for find in _FINDERS:
                 yield from ((value[found.start : found.end].strip("'\""), found.shortest) for found in find(value))
+
+
+def _label(entry: dict[Any, Any]) -> str:
+    """What an entry of a list is called that names its value beside it, as `{"name": "password", "default": …}`."""
+    found = (entry[label] for label in _LABELS if isinstance(entry.get(label), str))
+    return next((label for label in found if is_secret_name(label)), "")
+
+
+def _name_of(key: Any, label: str, is_secret: bool) -> str:
+    return label if is_secret or (label and key in _LABELLED) else str(key)
 
 
 def _scrubbed_key(key: Any, known: Iterable[str]) -> Any:

@@ -21,6 +21,7 @@ from lakeledger.control.model import Edit, ModuleRow, SourceRow
 from lakeledger.control.opening import open_control
 from lakeledger.jobs import JobSpec
 from lakeledger.jobs.local import LocalBackend
+from lakeledger.redaction import scrub_value
 from lakeledger.runs import user_name
 
 CRON = '{"quartz_cron_expression": "0 0 5 * * ?"}'
@@ -238,15 +239,22 @@ def test_the_audit_tells_who_changed_which_row_and_what_became_of_which_job(depl
     assert len(audit.entries(deployment.table, ledger.store, limit=2)) == 2
 
 
-def test_the_audit_shows_no_password(deployment: Deployment, ledger: Ledger) -> None:
-    secret = ModuleRow("shop", parameters='{"url": "postgresql://ann:c4nary-p4ss@host/db"}')
-    put(deployment, source("shop"), modules=(secret,))
+def test_plans_audit_and_run_log_show_no_password(deployment: Deployment, ledger: Ledger) -> None:
+    def secret(word: str) -> ModuleRow:
+        return ModuleRow("shop", parameters=json.dumps({"url": f"postgresql://ann:{word}@host/db", "db_password": word}))
+
+    put(deployment, source("shop"), modules=(secret("c4nary-p4ss"),))
     apply(deployment)
-    put(deployment, source("shop"), modules=(replace(secret, parameters='{"url": "postgresql://ann:c4nary-n3w@host/db"}'),))
+    put(deployment, source("shop"), modules=(secret("c4nary-n3w"),))
+    plan = deployment.plan()
     apply(deployment)
-    told = str([entry.to_dict() for entry in audit.entries(deployment.table, ledger.store)])
-    assert "parameters" in told
-    assert "c4nary" not in told
+    told = [entry.to_dict() for entry in audit.entries(deployment.table, ledger.store)]
+    steps = [step for run in ledger.runs.list() for step in ledger.runs.steps(run.id)]
+    words = plan.actions[0].words()
+    assert "parameters.db_password.default changes from *** to ***" in words
+    for shown in (words, told, steps, scrub_value(plan.to_dict())):
+        assert "db_password" in str(shown)
+        assert "c4nary" not in str(shown)
 
 
 def jobs_table(deployment: Deployment) -> list[dict[str, Any]]:

@@ -222,6 +222,50 @@ def test_jobs_can_be_read_when_they_are_given_and_never_written(control: DeltaCo
     assert "is in the ledger" in refused(control, "SELECT * FROM etl_control_jobs")
 
 
+# What columns are compared with
+
+
+@pytest.mark.parametrize(
+    ("condition", "expected"),
+    [
+        ("execution_order < '2'", ["a"]),
+        ("'2' <= execution_order", ["b", "c"]),
+        ("execution_order IN ('1', 3)", ["a", "c"]),
+        ("execution_order BETWEEN '2' AND '3'", ["b", "c"]),
+        ("is_active <> 'true'", ["c"]),
+        ("is_active = 'FALSE'", ["c"]),
+        ("is_active = 1", ["a", "b"]),
+        ("NOT is_active", ["c"]),
+        ("created_timestamp > '2026-01-01T00:00:00Z'", ["a", "b", "c"]),
+        ("created_timestamp < '2026-01-01'", []),
+        ("source_id <> 'a'", ["b", "c"]),
+    ],
+)
+def test_a_value_is_cast_to_the_column_that_it_is_compared_with(control: DeltaControlTable, condition: str, expected: list[str]) -> None:
+    rows = [source(name, execution_order=number, is_active=name != "c") for number, name in enumerate("abc", 1)]
+    control.commit(Edit(dict.fromkeys(control.read().sources) | {row.key: row for row in rows}), control.read(), "ann")
+    found = run(control, f"SELECT source_id FROM etl_control WHERE {condition} ORDER BY source_id")
+    assert [row[0] for row in found.rows] == expected
+
+
+@pytest.mark.parametrize(
+    ("condition", "reason"),
+    [
+        ("execution_order = 'many'", "execution_order is a number: compare it with one, not with 'many'"),
+        ("execution_order = true", "execution_order is a number"),
+        ("is_active = 'maybe'", "is_active is true or false"),
+        ("is_active IN (0, 7)", "is_active is true or false: compare it with that, not with 7"),
+        ("source_id <> 7", "source_id is a text: compare it with one, in quotes, not with 7"),
+        ("updated_timestamp > 'yesterday'", "updated_timestamp is a time: compare it with one, for example"),
+        ("updated_timestamp > 7", "updated_timestamp is a time"),
+    ],
+)
+def test_a_comparison_that_could_only_go_wrong_is_refused(control: DeltaControlTable, condition: str, reason: str) -> None:
+    before = control.read()
+    assert reason in refused(control, f"DELETE FROM etl_control WHERE {condition}")
+    assert control.read() == before
+
+
 # What is refused
 
 

@@ -110,6 +110,23 @@ def test_a_job_that_was_lost_sight_of_is_adopted_by_its_tag() -> None:
     action = one([wish()], tagged={"shop": Job("9", there)})
     assert (action.kind, action.job_id, action.conflicts) == ("adopt", "9", [])
     assert action.settings == settings(notes="by hand")
+    theirs = one([wish()], tagged={"shop": Job("9", there)}, prefer="theirs")
+    assert (theirs.kind, theirs.settings) == ("adopt", there)
+
+
+def test_a_default_that_we_spelled_out_and_somebody_changed_is_told() -> None:
+    ours = settings(max_concurrent_runs=1, tasks=[{"task_key": "a", "run_if": "ALL_SUCCESS"}])
+    there = settings(max_concurrent_runs=5, tasks=[{"task_key": "a", "run_if": "ALL_DONE"}])
+    spelled = Wish("shop", JobSpec("shop", ours))
+    action = one([spelled], **known(ours, there))
+    assert {change.name: (change.side, change.theirs) for change in action.changes} == {
+        "max_concurrent_runs": ("theirs", 5),
+        "tasks.a.run_if": ("theirs", "ALL_DONE"),
+    }
+    silent = {name: value for name, value in ours.items() if name != "max_concurrent_runs"}
+    assert one([spelled], **known(ours, silent)).changes == ()
+    changed = one([Wish("shop", JobSpec("shop", {**ours, "max_concurrent_runs": 2}))], **known(ours, there))
+    assert [(change.name, change.side) for change in changed.changes] == [("max_concurrent_runs", "both"), ("tasks.a.run_if", "theirs")]
 
 
 def test_a_module_without_an_active_source_is_paused_once_and_resumed() -> None:

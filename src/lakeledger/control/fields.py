@@ -7,9 +7,10 @@ from dataclasses import dataclass, replace
 from typing import Any, Literal
 
 from lakeledger import codec
-from lakeledger.control.settings import STARTERS
+from lakeledger.control.settings import STARTERS, comparable
 from lakeledger.jobs import CONTENT_TAG
 from lakeledger.jobs.settings import ENTRY_KEYS, entries, without_displaced, without_stumps
+from lakeledger.redaction import scrub_value
 
 Path = tuple[str, ...]
 _Flat = Mapping[Path, Any]
@@ -41,8 +42,8 @@ class FieldChange:
         return ".".join(self.path)
 
     def words(self) -> str:
-        """What is different, as people say it."""
-        before, ours, theirs = (_told(value) for value in (self.before, self.ours, self.theirs))
+        """What is different, as people say it, without secrets."""
+        before, ours, theirs = (_told(scrub_value(value, self.name)) for value in (self.before, self.ours, self.theirs))
         match self.side:
             case "theirs":
                 return f"{self.name} was changed by hand from {before} to {theirs}, and is left so"
@@ -65,6 +66,17 @@ class FieldChange:
     def to_dict(self) -> dict[str, Any]:
         """As scripts read it."""
         return {"field": self.name, "side": self.side, "before": self.before, "ours": self.ours, "theirs": self.theirs}
+
+
+def aligned(before: Mapping[str, Any], ours: Mapping[str, Any], theirs: Mapping[str, Any]) -> tuple[dict[str, Any], ...]:
+    """The three sides without what the backend fills in by itself, but each with the defaults that we spelled out: those are ours."""
+    sides = [dict(flatten(comparable(settings))) for settings in (before, ours, theirs)]
+    said = dict(flatten(before)) | dict(flatten(ours))
+    spelled = {path: value for path, value in said.items() if value not in (None, [], {}) and not any(path in side for side in sides[:2])}
+    for side in sides:
+        parents = {path[:-1] for path in side}
+        side.update({path: value for path, value in spelled.items() if path not in side and path[:-1] in {(), *parents, *side}})
+    return tuple(unflatten(side) for side in sides)
 
 
 def compare(before: Mapping[str, Any], ours: Mapping[str, Any], theirs: Mapping[str, Any]) -> list[FieldChange]:

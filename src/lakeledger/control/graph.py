@@ -31,17 +31,17 @@ class Task:
 def tasks(module: Module) -> list[Task]:
     """The module's active sources in an order in which they can run. Raises Invalid for a cycle or an unknown name.
 
-    A source waits for every source of the next lower execution_order, and for those that it depends on; for one that is switched off,
-    nobody waits.
+    A source waits for every source of the next lower execution_order, and for those that it depends on; instead of one that is switched
+    off, for those that this one depends on.
     """
-    active = {source.source_id: source for source in module.sources if source.is_active}
-    known = {source.source_id for source in module.sources}
+    known = {source.source_id: source for source in module.sources}
+    active = {name: source for name, source in known.items() if source.is_active}
     before = _level_before(active.values())
     waits: dict[str, frozenset[str]] = {}
     for name, source in active.items():
         if unknown := [other for other in source.depends_on if other not in known]:
             raise Invalid(f"{module.module_name}.{name} depends on {unknown[0]!r}, which is not there{suggest(unknown[0], sorted(known))}")
-        waits[name] = before[source.execution_order].union(source.depends_on) & active.keys()
+        waits[name] = before[source.execution_order] | _active_below(source.depends_on, known)
     order = _in_order(module.module_name, waits)
     keys, place = task_keys(order), {name: at for at, name in enumerate(order)}
     return [
@@ -70,6 +70,22 @@ def _level_before(active: Iterable[AnySource]) -> dict[int, frozenset[str]]:
         levels.setdefault(source.execution_order, []).append(source.source_id)
     orders = sorted(levels)
     return {order: frozenset(levels.get(lower, ())) for lower, order in zip([-1, *orders], orders, strict=False)}
+
+
+def _active_below(names: Iterable[str], known: Mapping[str, AnySource]) -> frozenset[str]:
+    """These sources, and in place of each that is switched off those that it depends on, however deep."""
+    found: set[str] = set()
+    left, seen = list(names), set[str]()
+    while left:
+        name = left.pop()
+        if name in seen or name not in known:
+            continue
+        seen.add(name)
+        if known[name].is_active:
+            found.add(name)
+        else:
+            left += known[name].depends_on
+    return frozenset(found)
 
 
 def _in_order(module: str, waits: Mapping[str, frozenset[str]]) -> list[str]:

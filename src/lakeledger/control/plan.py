@@ -7,7 +7,7 @@ from dataclasses import dataclass, field
 from typing import Any, Literal
 
 from lakeledger import codec
-from lakeledger.control.fields import FieldChange, Side, compare, merged, shared
+from lakeledger.control.fields import FieldChange, Side, aligned, compare, merged, shared
 from lakeledger.control.settings import STARTERS, comparable, paused
 from lakeledger.jobs import CONTENT_TAG, MODULE_TAG, OWNER_TAG, Job, JobSpec
 
@@ -146,8 +146,7 @@ def _for_wish(wish: Wish, mark: Tracked | None, jobs: Mapping[str, Job], tagged:
 def _for_new(spec: JobSpec, tagged: Job | None, prefer: Side | None) -> Action:
     if tagged is None:
         return Action("create", spec.module_name, None, "the module has no job yet", settings=spec.settings, spec=spec)
-    before = shared(tagged.settings, spec.settings)
-    return _change("adopt", "a job with its tag is there, but was not known", spec, tagged, before, prefer or "ours")
+    return _change("adopt", "a job with its tag is there, but was not known", spec, tagged, {}, prefer or "ours")
 
 
 def _for_known(spec: JobSpec, mark: Tracked, job: Job | None, tagged: Job | None, prefer: Side | None) -> Action:
@@ -165,7 +164,7 @@ def _change(kind: Kind, reason: str, spec: JobSpec, job: Job, before: Mapping[st
     """An update in place: what differs, and the settings with our side of it."""
     if before == spec.settings == job.settings and kind == "update":
         return Action("unchanged", spec.module_name, job.job_id, "nothing changed", spec=spec)
-    last, ours, theirs = comparable(before), comparable(spec.settings), comparable(job.settings)
+    last, ours, theirs = aligned(before, spec.settings, job.settings)
     found = compare(last, ours, theirs)
     changes = tuple(_settled(change, prefer) if prefer and change.side == "both" else change for change in found)
     if kind == "update" and last == ours:

@@ -13,8 +13,9 @@ from typing import Any
 
 from lakeledger.config import suggest
 from lakeledger.control.columns import JOBS, MODULES, SOURCES, Columns
+from lakeledger.control.comparisons import time_text
 from lakeledger.control.model import JobRow, Snapshot
-from lakeledger.control.statements import Statement, time_text
+from lakeledger.control.statements import Statement
 from lakeledger.errors import Invalid
 
 SECONDS = 10.0

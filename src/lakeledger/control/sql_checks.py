@@ -10,9 +10,9 @@ from typing import Any
 from lakeledger import codec
 from lakeledger.control import edits, json_text, rows
 from lakeledger.control.columns import SOURCES, TIMES, Columns
+from lakeledger.control.comparisons import time_text
 from lakeledger.control.model import Edit, Snapshot
 from lakeledger.control.scratch import Touched, Values
-from lakeledger.control.statements import time_text
 from lakeledger.errors import Invalid
 
 LONGEST_NAME = 200

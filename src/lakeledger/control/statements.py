@@ -5,12 +5,12 @@ from __future__ import annotations
 import re
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
-from datetime import UTC, datetime
 from typing import TYPE_CHECKING, Any, Literal
 
 from lakeledger import codec
 from lakeledger.config import suggest
 from lakeledger.control.columns import MODULES, SOURCES, TIMES, Columns
+from lakeledger.control.comparisons import cast_literals, time_text
 from lakeledger.errors import Invalid
 
 if TYPE_CHECKING:
@@ -61,6 +61,7 @@ def parse(text: str, name: str, *, has_jobs: bool = False) -> Statement:
     kind: Kind = _kind(tree)
     tables = {name: SOURCES, f"{name}_modules": MODULES, **({f"{name}_jobs": None} if has_jobs else {})}
     _check_tables(tree, tables)
+    cast_literals(tree)
     if kind == "SELECT":
         return Statement(kind, _for_sqlite(tree))
     table = tree.this.this if isinstance(tree.this, exp.Schema) else tree.this
@@ -75,11 +76,6 @@ def parse(text: str, name: str, *, has_jobs: bool = False) -> Statement:
     if isinstance(tree, exp.Update):
         _check_assignments(tree, target)
     return Statement(kind, _for_sqlite(tree), target)
-
-
-def time_text(at: datetime) -> str:
-    """A time as the statement sees it: text in the order of time."""
-    return at.astimezone(UTC).replace(tzinfo=None).isoformat(" ", timespec="microseconds")
 
 
 def _read(text: str) -> exp.Expr:
