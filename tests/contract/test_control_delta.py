@@ -264,3 +264,20 @@ def test_a_name_of_a_catalog_needs_spark(name: str) -> None:
 def test_nowhere_is_no_place(location: str) -> None:
     with pytest.raises(Invalid, match="no place for a control table"):
         table.open(location)
+
+
+def test_settings_that_were_only_staged_stay_dead_when_the_log_is_cleaned_up(control: DeltaControlTable) -> None:
+    control.commit(put(source(), ModuleRow("shop", "one")), control.read(), "ann")
+    control._stage(control._now(), put(ModuleRow("shop", "two")), Mark("died", "bob"))
+    for _ in range(2):
+        rewrite(control.location)
+    DeltaTable(control.location).create_checkpoint()
+    for entry in sorted(Path(control.location, "_delta_log").glob("*.json"))[:-1]:
+        entry.unlink()
+    assert control.read().modules["shop"].description == "one"
+
+
+def rewrite(location: str) -> None:
+    """Commit what is there again, as somebody else would."""
+    delta = DeltaTable(location)
+    write_deltalake(location, pa.table(delta.scan()).cast(pa.schema(delta.schema().to_arrow())), mode="overwrite")

@@ -180,7 +180,7 @@ def test_the_seeds_classes_do_it_all(ledger: Ledger, tmp_path: Path) -> None:
     (again,) = orchestrator.run_all_modules(yaml_path=document, sync_yaml=True)
     assert (first.action.kind, again.action.kind, first.job_id) == ("create", "unchanged", again.job_id)
     assert manager.detect_changes(since_version=version)["changed_sources"] == []
-    assert [run["pipeline_id"] for run in rows(ledger, "select pipeline_id from pipeline_runs")] == ["apply:etl_control"] * 2
+    assert [run["pipeline_id"] for run in rows(ledger, "select pipeline_id from pipeline_runs")] == ["apply:etl_control"]
 
 
 # What is left to read
@@ -220,6 +220,7 @@ def test_the_audit_tells_who_changed_which_row_and_what_became_of_which_job(depl
     run_sql(deployment, "UPDATE etl_control SET execution_order = 7 WHERE module_name = 'shop'")
     apply(deployment)
     apply(deployment)  # nothing to do: nothing to tell
+    assert len(ledger.runs.list()) == 2
     found = audit.entries(deployment.table, ledger.store)
     assert [(entry.operation, entry.version) for entry in found] == [
         ("APPLY", 2),
@@ -237,6 +238,22 @@ def test_the_audit_tells_who_changed_which_row_and_what_became_of_which_job(depl
     about_stock = audit.entries(deployment.table, ledger.store, module="stock")
     assert [(entry.operation, len(entry.changes)) for entry in about_stock] == [("APPLY", 1), ("EDIT", 1)]
     assert len(audit.entries(deployment.table, ledger.store, limit=2)) == 2
+
+
+def test_what_somebody_changed_in_the_modules_table_alone_is_not_told_of_who_came_next(deployment: Deployment, ledger: Ledger) -> None:
+    put(deployment, source("shop"), modules=(ModuleRow("shop", "one"),))
+    modules = f"{deployment.table.location}_modules"
+    for text in ("two", "three"):
+        DeltaTable(modules).update(new_values={"description": text})
+        if text == "two":
+            run_sql(deployment, "UPDATE etl_control SET execution_order = 7")
+    newest, edit, other, *_ = audit.entries(deployment.table, ledger.store)
+    assert [entry.operation for entry in (newest, edit, other)] == ["UPDATE", "EDIT", "UPDATE"]
+    assert [[field["after"] for change in entry.changes for field in change["fields"]] for entry in (newest, edit, other)] == [
+        ["three"],
+        [7],
+        ["two"],
+    ]
 
 
 def test_plans_audit_and_run_log_show_no_password(deployment: Deployment, ledger: Ledger) -> None:
@@ -290,6 +307,8 @@ def test_a_plan_reads_on_only_where_rows_or_jobs_changed_and_finds_the_same(depl
     put(deployment, source("shop", "off", active=False))
     changed, other = deployment.plan().actions
     assert (changed.kind, changed.spec is not None, other.spec) == ("unchanged", True, None)
+    apply(deployment)
+    assert [action.spec for action in deployment.plan().actions] == [None, None]
     deployment.backend.update(job_id, JobSpec("shop", {"timeout_seconds": 7}))
     changed, _ = deployment.plan().actions
     assert [change.side for change in changed.changes] == []  # a field that we never set is theirs alone

@@ -57,22 +57,39 @@ def _about(entry: Entry, module: str | None) -> Entry:
 
 
 def _commits(table: ControlTable, limit: int) -> Iterator[Entry]:
-    """What each commit changed. Of one whose files were cleaned up, or of the modules table alone, only who made it is known."""
-    newer: Snapshot | None = None
+    """What each commit changed, told once the view before it was read. Of one whose files were cleaned up, only who made it is known."""
+    newer: Commit | None = None
+    apart: list[Commit] = []
+    after: Snapshot | None = table.read()
     for commit in table.history(limit):
-        changes: tuple[dict[str, Any], ...] = ()
-        if commit.table in ("", table.name) and commit.version > 0:
-            try:
-                after = newer if newer and newer.version == commit.version else table.read(commit.version)
-                newer = table.read(commit.version - 1)
-                changes = tuple(differences(newer, after))
-            except NotFound:
-                newer = None
-        yield _of_commit(commit, changes)
+        if commit.table not in ("", table.name):
+            apart.append(commit)
+            continue
+        before = _read(table, commit.version)
+        yield from _told(newer, apart, before, after)
+        newer, apart, after = commit, [], before
+    yield from _told(newer, apart, _read(table, newer.version - 1) if newer else None, after)
 
 
-def _of_commit(commit: Commit, changes: tuple[dict[str, Any], ...]) -> Entry:
-    return Entry(commit.at, commit.by or "", commit.operation, commit.version, scrub(commit.reason), None, changes)
+def _read(table: ControlTable, version: int) -> Snapshot | None:
+    try:
+        return table.read(version)
+    except NotFound:
+        return None
+
+
+def _told(commit: Commit | None, apart: list[Commit], before: Snapshot | None, after: Snapshot | None) -> Iterator[Entry]:
+    """A commit with what it changed. What others changed before it in the modules table alone is told of the last of them."""
+    found = list(differences(before, after)) if before and after else []
+    settings = [change for change in found if change["source_id"] is None] if apart else []
+    if commit:
+        yield _of_commit(commit, [change for change in found if change not in settings])
+    for number, other in enumerate(apart):
+        yield _of_commit(other, settings if number == 0 else [])
+
+
+def _of_commit(commit: Commit, changes: list[dict[str, Any]]) -> Entry:
+    return Entry(commit.at, commit.by or "", commit.operation, commit.version, scrub(commit.reason), None, tuple(changes))
 
 
 def _applies(table: ControlTable, store: Store) -> Iterator[Entry]:

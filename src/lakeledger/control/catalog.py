@@ -21,7 +21,7 @@ from lakeledger.control import columns, edits
 from lakeledger.control.columns import JOBS, MODULES, SOURCES, TIMES, Columns
 from lakeledger.control.history import Mark, commit_of, committed_at, mark_of
 from lakeledger.control.model import Commit, Edit, JobRow, Snapshot
-from lakeledger.errors import Conflict, Failed, Invalid, NotFound
+from lakeledger.errors import Conflict, Failed, Invalid, LakeledgerError, NotFound
 from lakeledger.redaction import scrub
 
 if TYPE_CHECKING:
@@ -142,7 +142,7 @@ class CatalogControlTable:
         with self._told():
             own = [commit_of(info["version"], info, self.name) for info in self._sources.history(limit)]
             others = self._modules.history(limit) if self._modules.newest() >= 0 else []
-            made = [commit_of(info["version"], info, f"{self.name}_modules") for info in others]
+            made = [commit_of(info["version"], info, f"{self.name}_modules") for info in others if mark_of(info) is None]
             return list(merge(own, made, key=lambda commit: commit.at, reverse=True))[:limit]
 
     def restore(self, version: int, by: str) -> Snapshot:
@@ -182,7 +182,7 @@ class CatalogControlTable:
                     continue
                 return self._after(change, now)
             raise Conflict(f"{self.name} is changed by others all the time: the edit was not made", retryable=True)
-        except Conflict:
+        except LakeledgerError:
             self._put_back(undo, mark)
             raise
 

@@ -15,7 +15,7 @@ from itertools import islice
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from deltalake import CommitProperties, DeltaTable, Field, Schema, write_deltalake
+from deltalake import CommitProperties, DeltaTable, Field, Schema, Transaction, write_deltalake
 from deltalake.exceptions import CommitFailedError, DeltaError, DeltaProtocolError, SchemaMismatchError, TableNotFoundError
 from deltalake.schema import PrimitiveType
 
@@ -30,6 +30,9 @@ from lakeledger.redaction import scrub
 
 if TYPE_CHECKING:
     import pyarrow as pa
+
+# Under this name the sources remember which version of the modules belongs to them.
+_MODULES_APP = "lakeledger_modules"
 
 
 @dataclass(frozen=True)
@@ -225,8 +228,11 @@ class DeltaControlTable:
         if waits_for > sources_version:
             return False
         info = self._log.info(waits_for)
+        if info is None:  # cleaned up: what the table itself remembers outlives its log
+            last = self._open(self.location).transaction_version(_MODULES_APP)
+            return last is None or version <= last
         made = mark_of(info)
-        return info is None or (made is not None and made.edit == staged.edit)
+        return made is not None and made.edit == staged.edit
 
     def _is_dead(self, state: _State) -> bool:
         """Whether the newest modules are what is left of an edit that was never finished: Spark, which sees them, should not for long."""
@@ -301,7 +307,8 @@ def _data(delta: DeltaTable) -> pa.Table:
 def _properties(mark: Mark) -> CommitProperties:
     """No retries of delta-rs's own: it would write our rows over those of whoever was faster."""
     said: dict[str, Any] = {"userName": mark.by, "userMetadata": mark.text}
-    return CommitProperties(max_commit_retries=0, custom_metadata=said)
+    belongs = None if mark.modules_version in (None, -1) else [Transaction(_MODULES_APP, mark.modules_version)]
+    return CommitProperties(max_commit_retries=0, custom_metadata=said, app_transactions=belongs)
 
 
 def _line(error: Exception) -> str:

@@ -98,18 +98,26 @@ class Deployment:
         modules: Sequence[str] | None = None,
         progress: Callable[[Applied], None] = lambda _: None,
     ) -> list[Applied]:
-        """Do exactly that plan. Raises Conflict if it is stale, somebody else is applying, or a conflict in it is not settled.
+        """Do exactly that plan, as one run of the run log if there is anything to do.
 
-        One module that fails does not stop the others; what was done for each is noted at once.
+        One module that fails does not stop the others; what was done for each is noted at once. Raises Conflict if the plan is stale,
+        somebody else is applying, or a conflict in it is not settled.
         """
+        if not any(action.does_something for action in plan.actions):
+            now = self.plan(prefer=prefer, prune=prune, modules=modules)
+            _check_current(plan, now)
+            self._note_rows(now)
+            self._publish()
+            return [_left_alone(action) for action in now.actions]
         with ActiveRun(self._store, self._new_run(plan), self._worker, self._lease_seconds) as run:
             now = self.plan(prefer=prefer, prune=prune, modules=modules)
             _check_current(plan, now)
             done = []
             for action in now.actions:
-                done.append(self._apply(run, action, now))
+                done.append(self._apply(run, action, now) if action.does_something else _left_alone(action))
                 if action.does_something or action.kind == "blocked":
                     progress(done[-1])
+            self._note_rows(now)
             self._publish()
             if failures := [each for each in done if each.error and each.action.kind != "blocked"]:
                 run.fail("; ".join(f"{each.module_name}: {each.error}" for each in failures))
@@ -164,8 +172,6 @@ class Deployment:
 
     def _apply(self, run: ActiveRun, action: Action, plan: Plan) -> Applied:
         """Do it, as a step of the run that says what was done."""
-        if not action.does_something:
-            return Applied(action, action.job_id, action.reason if action.kind == "blocked" else None)
         try:
             with run.step(action.module_name, "job", action=action.kind, changes=[change.words() for change in action.changes]) as step:
                 job_id = self._carry_out(action)
@@ -188,6 +194,14 @@ class Deployment:
                 gone = [path_text(change.path) for change in action.changes if change.side == "ours" and change.ours is None]
                 return self.backend.update(str(action.job_id), wanted, gone).job_id
 
+    def _note_rows(self, plan: Plan) -> None:
+        """Rows that changed and come to the same job need not be read again."""
+        same = {action.module_name: action.spec for action in plan.actions if action.kind == "unchanged" and action.spec}
+        if hashes := {name: spec.rows_hash for name, spec in same.items() if spec.rows_hash}:
+            with self._store.write() as tx:
+                for name, rows_hash in hashes.items():
+                    tracking.note_rows(tx, self.table.location, name, self.backend.name, rows_hash)
+
     def _note(self, action: Action, job_id: str, version: int) -> None:
         """What we made of the job: our part of its settings, so that the next plan can tell ours from theirs."""
         state = {"pause": "paused", "remove": "removed"}.get(action.kind, "active")
@@ -205,6 +219,10 @@ class Deployment:
                 state=state,
                 rows_hash=action.spec.rows_hash if action.spec else None,
             )
+
+
+def _left_alone(action: Action) -> Applied:
+    return Applied(action, action.job_id, action.reason if action.kind == "blocked" else None)
 
 
 def _is_settled(tracked: TrackedJob, job: Job | None, rows_hash: str | None) -> bool:

@@ -25,6 +25,10 @@ select * from jobs
    and (cast(:backend as text) is null or backend = :backend)
  order by control_table, module_name, backend
 
+-- name: note_rows
+update jobs set rows_hash = :rows_hash
+ where tenant_id = :tenant_id and control_table = :control_table and module_name = :module_name and backend = :backend and state = 'active'
+
 -- name: remove_job
 delete from jobs
  where tenant_id = :tenant_id and control_table = :control_table and module_name = :module_name and backend = :backend
@@ -58,6 +62,9 @@ delete from local_jobs where tenant_id = :tenant_id and job_id = :job_id
 -- name: due_jobs
 select * from local_jobs where tenant_id = :tenant_id and next_run_at <= :at order by next_run_at, job_id
 
+-- name: waiting_jobs
+select * from local_jobs where tenant_id = :tenant_id and next_run_at > :at order by job_id
+
 -- name: watching_jobs
 select * from local_jobs where tenant_id = :tenant_id and watches order by job_id
 
@@ -90,15 +97,17 @@ returning *
 select * from local_job_runs where tenant_id = :tenant_id and id = :id
 
 -- name: list_runs
-select * from local_job_runs
- where tenant_id = :tenant_id and (cast(:job_id as text) is null or job_id = :job_id)
- order by due_at desc, id desc
- limit :page_size
+select * from local_job_runs where tenant_id = :tenant_id order by due_at desc, id desc limit :page_size
 
--- name: unfinished_runs
-select * from local_job_runs
- where tenant_id = :tenant_id and job_id = :job_id and status in ('queued', 'running')
- order by start_after, id
+-- name: list_runs_of
+select * from local_job_runs where tenant_id = :tenant_id and job_id = :job_id order by due_at desc, id desc limit :page_size
+
+-- What is open is asked for one status at a time: SQLite uses a partial index only for what its condition says, word by word.
+
+-- name: open_runs
+select * from local_job_runs where tenant_id = :tenant_id and status = 'queued'
+union all
+select * from local_job_runs where tenant_id = :tenant_id and status = 'running'
 
 -- name: running_runs
 select * from local_job_runs where tenant_id = :tenant_id and status = 'running' order by started_at, id
@@ -106,10 +115,10 @@ select * from local_job_runs where tenant_id = :tenant_id and status = 'running'
 -- name: queued_runs
 select * from local_job_runs where tenant_id = :tenant_id and status = 'queued' and start_after <= :at order by start_after, id
 
--- name: count_open
-select job_id, status, count(*) as count from local_job_runs
- where tenant_id = :tenant_id and status in ('queued', 'running')
- group by job_id, status
+-- name: statuses
+select job_id, status from local_job_runs where tenant_id = :tenant_id and status = 'queued'
+union all
+select job_id, status from local_job_runs where tenant_id = :tenant_id and status = 'running'
 
 -- name: claim
 update local_job_runs

@@ -80,6 +80,11 @@ def list_all(tx: Transaction, control_table: str | None = None, backend: str | N
     return [TrackedJob(**row) for row in tx.all(sql.list_jobs, control_table=control_table, backend=backend)]
 
 
+def note_rows(tx: Transaction, control_table: str, module_name: str, backend: str, rows_hash: str) -> None:
+    """Note that other rows come to the same job: the next plan then knows them."""
+    tx.execute(sql.note_rows, control_table=control_table, module_name=module_name, backend=backend, rows_hash=rows_hash)
+
+
 def remove(tx: Transaction, control_table: str, module_name: str, backend: str) -> bool:
     """Forget a module's job. False if nothing was noted."""
     return tx.execute(sql.remove_job, control_table=control_table, module_name=module_name, backend=backend) == 1
