@@ -72,6 +72,7 @@ def _tell(options: Options, made: Plan, results: Sequence[Applied], choices: Cho
     if not does_it:
         print_plan(made)
         if any(action.does_something for action in made.actions):
+            click.echo("nothing was done yet")
             show.print_next(next_command(options, f"apply --yes{choices.words()}", control_table))
         return DONE
     print_results(results)

@@ -43,10 +43,10 @@ def create(options: Options, control_table: str | None) -> None:
         show.print_json({"control_table": control.table.location, "version": version, "created": not was_there})
         return
     click.echo(show.scrubbed(f"{control.table.location} {'is there already' if was_there else 'is made'}: version {version}"))
-    show.print_next(next_command(options, "control load pipelines/", control_table))
+    show.print_next(next_command(options, "control load pipeline.yaml", control_table))
 
 
-@click.command()
+@click.command(context_settings={"ignore_unknown_options": True})  # a statement may begin with a comment: -- …
 @click.argument("statement")
 @CONTROL
 @shared('{"kind", "version", "columns": […], "rows": [[…]], "is_cut", "inserted", "updated", "deleted"}')
@@ -238,5 +238,9 @@ def _print_result(done: SqlResult, rows: Sequence[Sequence[Any]]) -> None:
     if not rows:
         click.echo("no rows")
         return
-    show.print_table([f"~{name}" for name in done.columns], [["" if value is None else str(value) for value in row] for row in rows])
-    click.echo(show.plural(len(rows), "row") + (", and there are more" if done.is_cut else ""))
+    show.print_table(
+        [f"~{name}" for name in done.columns], [["" if value is None else str(value) for value in row] for row in rows], keep_empty=True
+    )
+    hidden = sum(shown != value for line, row in zip(rows, done.rows, strict=True) for shown, value in zip(line, row, strict=True))
+    told = f"; what is secret in {show.plural(hidden, 'value')} is hidden as ***" if hidden else ""
+    click.echo(show.plural(len(rows), "row") + (", and there are more" if done.is_cut else "") + told)

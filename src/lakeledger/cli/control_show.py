@@ -45,7 +45,7 @@ def list_modules(options: Options, only: Sequence[str], control_table: str | Non
         return
     if not lines:
         click.echo("no modules yet")
-        show.print_next(next_command(options, "control load pipelines/", control_table))
+        show.print_next(next_command(options, "control load pipeline.yaml", control_table))
         return
     show.print_table(
         ["~module", ">sources", "", "starts", "~job"],

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import shlex
+import tempfile
 from collections.abc import Mapping, Sequence
 from dataclasses import asdict, dataclass
 from pathlib import Path
@@ -102,9 +103,11 @@ def print_plan(made: Plan) -> None:
 
 def write_plan(out: Path, made: Plan, choices: Choices) -> None:
     """Keep a plan with what it was made with; only its owner reads it, for settings may hold secrets. Raises Invalid."""
+    text = json.dumps({**made.to_dict(), "choices": asdict(choices)}, indent=2, ensure_ascii=False)
     try:
-        out.touch(mode=0o600)
-        out.write_text(json.dumps({**made.to_dict(), "choices": asdict(choices)}, indent=2, ensure_ascii=False), encoding="utf-8")
+        with tempfile.NamedTemporaryFile("w", dir=out.parent, prefix=f".{out.name}.", delete=False, encoding="utf-8") as file:
+            file.write(text)
+        Path(file.name).replace(out)
     except OSError as error:
         raise Invalid(f"cannot write {out}: {error.strerror}") from error
 

@@ -108,14 +108,14 @@ def print_next(command: str) -> None:
     click.secho(f"next: {safe(command)}", dim=True, color=_wants_colour(sys.stdout))
 
 
-def print_table(columns: Sequence[str], rows: Iterable[Sequence[Cell]], title: str | None = None) -> None:
-    """A table without its empty columns. When a line is too long, `~error` is cut and `+file` is folded; `>rows` is aligned right."""
+def print_table(columns: Sequence[str], rows: Iterable[Sequence[Cell]], title: str | None = None, *, keep_empty: bool = False) -> None:
+    """A table, without its empty columns. When a line is too long, `~error` is cut and `+file` is folded; `>rows` is aligned right."""
     from rich import box
     from rich.table import Table
     from rich.text import Text
 
     cells = [[cell if not isinstance(cell, str) else _cell(cell, name) for cell, name in zip(row, columns, strict=True)] for row in rows]
-    kept = [index for index in range(len(columns)) if any(row[index].plain for row in cells)]
+    kept = [index for index in range(len(columns)) if keep_empty or any(row[index].plain for row in cells)]
     # Under the head of a table in a pipe, a line would be as long as the longest error.
     made = Table(
         box=box.SIMPLE_HEAD if console().is_terminal else None, header_style="bold", pad_edge=False, padding=(0, 2, 0, 0), show_edge=False

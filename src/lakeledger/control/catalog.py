@@ -56,6 +56,8 @@ class _Table:
         except _ERRORS as error:
             if any(word in str(error) for word in _ABSENT):
                 return -1
+            if "PARSE_SYNTAX_ERROR" in str(error):
+                raise Invalid(f"this Spark session knows no Delta tables, so it cannot find {self.name}: start it with Delta") from error
             raise
 
     def history(self, limit: int | None = None) -> list[dict[str, Any]]:

@@ -31,6 +31,7 @@ from lakeledger.redaction import scrub
 if TYPE_CHECKING:
     import pyarrow as pa
 
+LONGEST_REASON = 300
 # Under this name the sources remember which version of the modules belongs to them.
 _MODULES_APP = "lakeledger_modules"
 
@@ -89,8 +90,11 @@ class DeltaControlTable:
 
     def create(self) -> None:
         with self._told():
-            self._create(self._modules_location, MODULES)
-            self._create(self.location, SOURCES)
+            try:
+                self._create(self._modules_location, MODULES)
+                self._create(self.location, SOURCES)
+            except TableNotFoundError as error:  # that is how delta-rs says that it cannot write there
+                raise OSError(_line(error)) from error
 
     def read(self, version: int | None = None) -> Snapshot:
         return (self._now() if version is None else self._then(version)).snapshot
@@ -289,7 +293,8 @@ class DeltaControlTable:
                 f"delta-rs cannot handle {self.name}: {_line(error)}; open it through Spark, by its name in the catalog"
             ) from error
         except DeltaError as error:
-            raise Failed(f"delta-rs cannot read or write {self.name}: {_line(error)}") from error
+            told = f"the control table at {scrub(self.location)} cannot be read or written: {_line(error)}"
+            raise Failed(f"{told}; if files of it are damaged or missing, put them back, or load it anew elsewhere") from error
         except OSError as error:
             raise Unavailable(f"cannot read or write the control table at {scrub(self.location)}: {_line(error)}") from error
 
@@ -312,4 +317,5 @@ def _properties(mark: Mark) -> CommitProperties:
 
 
 def _line(error: Exception) -> str:
-    return scrub((str(error).strip().splitlines() or [type(error).__name__])[0])
+    line = scrub((str(error).strip().splitlines() or [type(error).__name__])[0])
+    return line if len(line) <= LONGEST_REASON else f"{line[:LONGEST_REASON]}…"

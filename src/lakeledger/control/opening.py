@@ -82,8 +82,8 @@ def open_backend(name: str, store: Store, worker: Worker) -> JobBackend:
 
 
 def locate(location: str, base: Path) -> str:
-    """A relative path is meant from the settings' folder; URLs and names of a catalog are what they are."""
-    if "://" in location or tables.is_catalog_name(location):
+    """A relative path is meant from the settings' folder; URLs and names of a catalog are what they are, unless there is such a path."""
+    if "://" in location or (tables.is_catalog_name(location) and not (base / location).exists()):
         return location
     return os.path.normpath(base / Path(location).expanduser())
 

@@ -63,7 +63,8 @@ class Action:
         """What a new job is made of, besides what every one has."""
         own = (("name",), *(("tags", tag) for tag in (OWNER_TAG, MODULE_TAG, CONTENT_TAG)))
         made = compare({}, comparable(self.settings or {}), {})
-        return [change for change in made if change.path not in own and change.path[0] != "environments"]
+        told = [change for change in made if change.path not in own and change.path[0] != "environments"]
+        return [change for change in told if change.ours != "UNPAUSED"]
 
     def to_dict(self) -> dict[str, Any]:
         """As scripts read it."""

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import re
 from collections.abc import Iterator
+from difflib import get_close_matches
 from typing import Any, get_args
 
 from pydantic import BaseModel, ValidationError
@@ -70,7 +71,9 @@ def _explain_choice(item: ErrorDetails, shaped: Shaped) -> str:
         known = list(SOURCE_TYPES) if shaped.is_jobs else sorted(set(SOURCE_TYPES.values()))
         name = NAMES[name] if shaped.is_jobs else name
     if item["type"] == "union_tag_not_found":
-        return f"{name} is missing: {', '.join(known[:-1])} or {known[-1]}"
+        near = get_close_matches(name, [str(key) for key in item["input"]] if isinstance(item["input"], dict) else [], n=1, cutoff=0.8)
+        meant = f"; is it meant by {near[0]!r}?" if near else ""
+        return f"{name} is missing: {', '.join(known[:-1])} or {known[-1]}{meant}"
     given = str(item["ctx"]["tag"])
     return f"{name} {given!r} is not one of {', '.join(known)}{suggest(given, known)}"
 
