@@ -68,6 +68,8 @@ _LINE = re.compile(r"[^\r\n'\"]+")
 _BARE_VALUE = re.compile(r"['\"]?(?:[^\s&;,'\"\\]|\\(?!\\{0,6}['\"]))+")
 _FLAG = re.compile(r"(?<![\w-])--?(?P<name>[A-Za-z][\w-]*+)\s{1,8}(?!-)(?=\S)")
 
+# `{{env.PASSWORD}}` and `${env:PASSWORD}` say where the secret is.
+_REFERENCE = re.compile(r"\{\{[\w.:-]{1,256}\}\}|\$\{[\w.:-]{1,256}\}")
 _URL = re.compile(r"://(?P<rest>[^\s<>]++)")
 _USER = re.compile(r"[^\s:/@'\"]{0,256}+:")
 _WEB = re.compile(r"(?:https?|wss?|ftps?)$", re.IGNORECASE)
@@ -118,7 +120,7 @@ def scrub(text: str, known: Iterable[str] = ()) -> str:
 
 
 def scrub_value(value: Any, name: str = "", known: Iterable[str] = ()) -> Any:
-    """The value with every text in it scrubbed, and without what is called a secret; a reference such as `${env:PASSWORD}` is none."""
+    """The value with every text in it scrubbed, and without what is called a secret; a reference such as `{{env.PASSWORD}}` is none."""
     secret = is_secret_name(name)
     match value:
         case dict():
@@ -127,7 +129,7 @@ def scrub_value(value: Any, name: str = "", known: Iterable[str] = ()) -> Any:
         case list() | tuple():
             return [scrub_value(item, name, known) for item in value]
         case str() if secret:
-            return value if value.startswith("${") else MASK
+            return value if _REFERENCE.fullmatch(value.strip()) else MASK
         case str():
             return scrub(value, known)
         case bool() | None:
@@ -178,7 +180,7 @@ def _secrets(value: Any, name: str) -> Iterator[tuple[str, int]]:
         case list() | tuple():
             for item in value:
                 yield from _secrets(item, name)
-        case str() if secret and not value.startswith("${"):
+        case str() if secret and not _REFERENCE.fullmatch(value.strip()):
             yield value, _shortest(name)
         case str():
             for find in _FINDERS:
@@ -235,7 +237,8 @@ def _in_urls(text: str) -> Iterator[Found]:
         at, web = 0, _WEB.search(text, max(0, url.start() - 6), url.start())
         while True:
             if span := _password_span(rest, at, web=bool(web)):
-                yield Found(begin + span[0], begin + span[1], shortest=SHORTEST_PASSWORD)
+                if not _REFERENCE.fullmatch(rest, *span):
+                    yield Found(begin + span[0], begin + span[1], shortest=SHORTEST_PASSWORD)
                 break
             if web and (token := _USER_TOKEN.match(rest, at)):
                 yield Found(begin + token.start("secret"), begin + token.end("secret"))

@@ -315,3 +315,16 @@ def test_a_plan_reads_on_only_where_rows_or_jobs_changed_and_finds_the_same(depl
     deployment.backend.update(job_id, JobSpec("shop", {"schedule": {"timezone_id": "Europe/Berlin"}}))
     changed, _ = deployment.plan().actions
     assert [(change.name, change.side) for change in changed.changes] == [("schedule.timezone_id", "theirs")]
+
+
+def test_a_plan_warns_of_secrets_in_clear_where_something_is_to_be_done(deployment: Deployment) -> None:
+    def settings(password: str) -> ModuleRow:
+        return ModuleRow("shop", parameters=json.dumps({"url": f"postgresql://ann:{password}@host/db", "day": "today"}))
+
+    put(deployment, source("shop"), source("stock"), modules=(settings("hunter2"),))
+    (warning,) = deployment.plan().warnings
+    assert warning.startswith("shop: parameters.url holds a secret in clear")
+    apply(deployment)
+    assert deployment.plan().warnings == ()
+    put(deployment, source("shop", "new"), modules=(settings("{{env.DB_PASSWORD}}"),))
+    assert deployment.plan().warnings == ()

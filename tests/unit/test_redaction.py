@@ -292,3 +292,17 @@ def test_short_words_are_no_known_secrets_unless_they_are_passwords() -> None:
     assert secrets_in({"token": "orders", "password": "orders1", "api_key": "abcde", "pwd": "abcd"}) == {"orders1", "abcde"}
     assert secrets_in({"token": "a-longer-one"}) == {"a-longer-one"}
     assert secrets_in("mongodb://app:p%40ssword@h") == {"p%40ssword", "p@ssword"}
+
+
+def test_a_value_is_known_by_the_name_that_stands_beside_it() -> None:
+    parameters = [{"name": "db_password", "default": "hunter2"}, {"name": "day", "default": "today"}]
+    change = {"field": "parameters.api_token.default", "side": "ours", "before": "hunter2", "ours": "hunter3", "theirs": None}
+    assert scrub_value(parameters) == [{"name": "db_password", "default": "***"}, {"name": "day", "default": "today"}]
+    assert scrub_value(change) == {**change, "before": "***", "ours": "***"}
+
+
+@pytest.mark.parametrize("text", ["postgresql://ann:{{env.DB_PASSWORD}}@host/db", "mysql://ann:${env:PW}@host/db"])
+def test_where_a_secret_is_found_is_none_itself(text: str) -> None:
+    assert scrub(text) == text
+    assert scrub_value({"password": "{{env.DB_PASSWORD}}"}) == {"password": "{{env.DB_PASSWORD}}"}
+    assert scrub("postgresql://ann:{{hunter2@host/db") == "postgresql://ann:***@host/db"

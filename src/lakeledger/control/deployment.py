@@ -10,6 +10,7 @@ from lakeledger.control import changes, rows
 from lakeledger.control.fields import Side, laid, shared
 from lakeledger.control.model import JobRow, Snapshot
 from lakeledger.control.plan import Action, Plan, Tracked, Wish, plan_actions
+from lakeledger.control.secrets import in_clear
 from lakeledger.control.settings import HERE, Program, job_spec
 from lakeledger.control.table import ControlTable, is_local_path
 from lakeledger.db import Store
@@ -79,7 +80,7 @@ class Deployment:
         chosen = [action for action in actions if modules is None or action.module_name in modules]
         chosen.sort(key=lambda action: action.module_name)
         at = (snapshot.version, snapshot.modules_version)
-        return Plan(self.table.location, self.backend.name, *at, tuple(chosen), tuple(self._warnings(chosen)))
+        return Plan(self.table.location, self.backend.name, *at, tuple(chosen), tuple(self._warnings(chosen, snapshot)))
 
     def bring(self, *, prefer: Side | None = None, prune: bool = False) -> list[Applied]:
         """Plan and apply. A module that was changed here and by hand waits for a decision: it is told, and stops no other."""
@@ -152,8 +153,12 @@ class Deployment:
                 wishes.append(Wish(name, replace(spec, rows_hash=hashes.get(name)), module.is_active))
         return wishes
 
-    def _warnings(self, actions: Iterable[Action]) -> Iterator[str]:
-        ours = (action.spec.settings for action in actions if action.does_something and action.spec)
+    def _warnings(self, actions: Iterable[Action], snapshot: Snapshot) -> Iterator[str]:
+        """What is not wrong but worth a look, of the modules for which something is to be done."""
+        changed = {action.module_name: action.spec for action in actions if action.does_something and action.spec}
+        yield from in_clear([row for (name, _), row in snapshot.sources.items() if name in changed])
+        yield from in_clear([row for name, row in snapshot.modules.items() if name in changed])
+        ours = (spec.settings for spec in changed.values())
         if self.backend.name != "local" and is_local_path(self.table.location) and any("environments" in settings for settings in ours):
             yield (
                 f"{self.table.location} is a path of this machine: the tasks that lakeledger itself carries out on {self.backend.name} "
