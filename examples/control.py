@@ -166,7 +166,13 @@ def volume_monitoring() -> None:
     volume = Path("metadata_volume")
     volume.mkdir()
     cycles: list[Cycle] = []
-    monitor = MetadataMonitor(control_table=CONTROL_TABLE, volume_path=volume, check_interval_seconds=60, tell=cycles.append)
+    monitor = MetadataMonitor(
+        control_table=CONTROL_TABLE,
+        volume_path=volume,
+        check_interval_seconds=60,
+        tell=cycles.append,
+        settle_seconds=0,  # by default, a file that changed within two seconds is left alone: somebody may still be writing it
+    )
     with monitor:
         (volume / "crm.yaml").write_text(CRM, encoding="utf-8")
         monitor.run_continuous(max_iterations=1)

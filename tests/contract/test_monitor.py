@@ -2,17 +2,27 @@
 
 from __future__ import annotations
 
+import os
+import shutil
+import signal
+import subprocess
+import sys
 import threading
-from collections.abc import Iterator
+import time
+from collections.abc import Callable, Iterator, Sequence
 from pathlib import Path
+from typing import Any
 
 import pytest
+import watchfiles
 
 from contract.making import wait_until
 from lakeledger import Invalid, Ledger
-from lakeledger.control import monitor as monitoring
-from lakeledger.control import sql
+from lakeledger.control import memory, sql
 from lakeledger.control.monitor import Cycle, MetadataMonitor
+from lakeledger.db.queries import statement
+from lakeledger.jobs import Job
+from lakeledger.jobs.local import LocalBackend
 
 
 def document(module: str, query: str = "select 1 as x") -> str:
@@ -27,10 +37,9 @@ modules:
 """
 
 
-@pytest.fixture(autouse=True)
-def files_count_at_once(monkeypatch: pytest.MonkeyPatch) -> None:
-    """Whoever writes a file here has finished it."""
-    monkeypatch.setattr(monitoring, "SETTLE_SECONDS", 0.0)
+def twice(module: str) -> str:
+    """The same with a second source."""
+    return document(module) + document(module).partition("sources:\n")[2].replace("one", "two")
 
 
 @pytest.fixture
@@ -42,9 +51,33 @@ def folder(tmp_path: Path) -> Path:
 
 @pytest.fixture
 def monitor(ledger: Ledger, tmp_path: Path, folder: Path) -> Iterator[MetadataMonitor]:
-    made = MetadataMonitor(str(tmp_path / "control/etl_control"), folder, 60, ledger=ledger)
+    made = MetadataMonitor(str(tmp_path / "control/etl_control"), folder, 60, ledger=ledger, settle_seconds=0)
     yield made
     made.close()
+
+
+@pytest.fixture
+def watch(ledger: Ledger, tmp_path: Path, folder: Path) -> Iterator[Callable[..., tuple[MetadataMonitor, list[Cycle]]]]:
+    """Makes monitors of the folder, each with what it tells."""
+    made: list[MetadataMonitor] = []
+
+    def make(interval: float = 600, **more: Any) -> tuple[MetadataMonitor, list[Cycle]]:
+        seen: list[Cycle] = []
+        made.append(MetadataMonitor(str(tmp_path / "control/etl_control"), folder, interval, ledger=ledger, tell=seen.append, **more))
+        return made[-1], seen
+
+    yield make
+    for monitor in made:
+        monitor.close()
+
+
+Watch = Callable[..., tuple[MetadataMonitor, list[Cycle]]]
+
+
+def age(path: Path, seconds: float = 60) -> None:
+    """As if the file had been written so long ago."""
+    then = time.time() - seconds
+    os.utime(path, (then, then))
 
 
 def done(cycle: Cycle) -> dict[str, str]:
@@ -134,7 +167,7 @@ def test_a_folder_of_hostile_files_is_survived_and_each_is_named_with_its_reason
 
 def test_it_looks_as_often_as_told_and_at_once_when_a_file_changes(ledger: Ledger, tmp_path: Path, folder: Path) -> None:
     seen: list[Cycle] = []
-    monitor = MetadataMonitor(str(tmp_path / "etl_control"), folder, 60, ledger=ledger, tell=seen.append)
+    monitor = MetadataMonitor(str(tmp_path / "etl_control"), folder, 60, ledger=ledger, tell=seen.append, settle_seconds=0)
     (folder / "a.yaml").write_text(document("a"))
     thread = threading.Thread(target=lambda: monitor.run_continuous(max_iterations=2))
     thread.start()
@@ -154,7 +187,7 @@ def test_it_looks_as_often_as_told_and_at_once_when_a_file_changes(ledger: Ledge
 def test_two_monitors_at_once_make_each_job_once(ledger: Ledger, tmp_path: Path, folder: Path) -> None:
     for number in range(5):
         (folder / f"{number}.yaml").write_text(document(f"m{number}"))
-    monitors = [MetadataMonitor(str(tmp_path / "etl_control"), folder, 60, ledger=ledger) for _ in range(2)]
+    monitors = [MetadataMonitor(str(tmp_path / "etl_control"), folder, 60, ledger=ledger, settle_seconds=0) for _ in range(2)]
     threads = [threading.Thread(target=monitor.check) for monitor in monitors]
     for thread in threads:
         thread.start()
@@ -165,7 +198,240 @@ def test_two_monitors_at_once_make_each_job_once(ledger: Ledger, tmp_path: Path,
     assert sorted(job.module_name or "" for job in jobs) == [f"m{number}" for number in range(5)]
 
 
+def test_two_monitors_that_import_the_same_changes_have_nothing_to_complain_of(watch: Watch, folder: Path) -> None:
+    (one, _), (other, _) = watch(settle_seconds=0), watch(settle_seconds=0)
+    errors: list[str] = []
+    for number in range(5):
+        for name in "abc":
+            (folder / f"{name}.yaml").write_text(document(name, f"select {number} as x"))
+        start = threading.Barrier(2)
+
+        def look(monitor: MetadataMonitor, start: threading.Barrier = start) -> None:
+            start.wait()
+            errors.extend(monitor.check().errors)
+
+        threads = [threading.Thread(target=look, args=(monitor,)) for monitor in (one, other)]
+        for thread in threads:
+            thread.start()
+        for thread in threads:
+            thread.join()
+    assert errors == []
+
+
+def test_a_file_that_may_still_be_written_is_left_for_later_even_if_it_makes_sense_already(watch: Watch, folder: Path) -> None:
+    monitor, _ = watch(settle_seconds=30)
+    (folder / "shop.yaml").write_text(document("shop"))  # the first of two sources
+    (folder / "bad.yaml").write_text("modules: [")
+    first = monitor.check()
+    assert (first.applied, first.errors) == ([], [])
+    (folder / "shop.yaml").write_text(twice("shop"))
+    age(folder / "shop.yaml")
+    second = monitor.check()
+    assert (done(second), second.errors) == ({"shop": "create"}, [])
+    assert len(monitor._opened.deployment.backend.list()[0].settings["tasks"]) == 2
+    age(folder / "bad.yaml")
+    (error,) = monitor.check().errors
+    assert f"{folder}/bad.yaml:1:" in error
+
+
+def test_a_file_that_was_read_and_is_written_again_loses_nothing_meanwhile(watch: Watch, folder: Path) -> None:
+    monitor, _ = watch(settle_seconds=30)
+    (folder / "shop.yaml").write_text(twice("shop"))
+    age(folder / "shop.yaml")
+    monitor.check()
+    (folder / "shop.yaml").write_text(document("shop"))
+    cycle = monitor.check()
+    assert (done(cycle), cycle.errors) == ({"shop": "unchanged"}, [])
+    assert cycle.imported is not None
+    assert (cycle.imported.changed, cycle.imported.kept) == ([], [])
+
+
+def test_a_file_from_the_future_is_read_or_named(watch: Watch, folder: Path) -> None:
+    monitor, _ = watch(settle_seconds=30)
+    (folder / "shop.yaml").write_text(document("shop"))
+    (folder / "bad.yaml").write_text("modules: [")
+    for name in ("shop", "bad"):
+        age(folder / f"{name}.yaml", -86_400)
+    cycle = monitor.check()
+    assert done(cycle) == {"shop": "create"}
+    assert [error.partition(":")[0] for error in cycle.errors] == [f"{folder}/bad.yaml"]
+
+
+def test_the_next_look_comes_when_a_fresh_file_is_settled_and_not_only_after_the_interval(watch: Watch, folder: Path) -> None:
+    monitor, seen = watch(600, settle_seconds=0.5)
+    (folder / "shop.yaml").write_text(document("shop"))
+    thread = threading.Thread(target=monitor.run_continuous)
+    thread.start()
+    wait_until(lambda: any(done(cycle) == {"shop": "create"} for cycle in seen), 30)
+    monitor.stop()
+    thread.join(30)
+    assert not thread.is_alive()
+
+
+def test_a_file_that_changes_during_a_look_is_read_soon(watch: Watch, folder: Path) -> None:
+    monitor, seen = watch(600, settle_seconds=0)
+    (folder / "shop.yaml").write_text(document("shop"))
+    tell = monitor._tell
+
+    def change(cycle: Cycle) -> None:  # after the look, and before anybody watches the folder again
+        if not seen:
+            (folder / "late.yaml").write_text(document("late"))
+        tell(cycle)
+
+    monitor._tell = change
+    thread = threading.Thread(target=monitor.run_continuous)
+    thread.start()
+    wait_until(lambda: any(done(cycle).get("late") == "create" for cycle in seen), 30)
+    monitor.stop()
+    thread.join(30)
+    assert not thread.is_alive()
+
+
+def test_the_last_look_waits_for_fresh_files_and_tells_what_is_wrong_with_them(watch: Watch, folder: Path) -> None:
+    monitor, seen = watch(600, settle_seconds=0.3)
+    (folder / "good.yaml").write_text(document("good"))
+    (folder / "bad.yaml").write_text("modules: [")
+    assert monitor.run_continuous(max_iterations=1) == 1
+    (cycle,) = seen
+    assert done(cycle) == {"good": "create"}
+    (error,) = cycle.errors
+    assert f"{folder}/bad.yaml:1:" in error
+    assert monitor.cursor() is None
+
+
+def test_the_last_look_does_not_wait_for_ever_and_names_what_is_written_on_and_on(watch: Watch, folder: Path) -> None:
+    monitor, seen = watch(600, settle_seconds=1)
+    enough = threading.Event()
+
+    def write() -> None:
+        while not enough.wait(0.001):
+            (folder / "busy.yaml").write_text(document("busy"))
+
+    writer = threading.Thread(target=write)
+    writer.start()
+    wait_until((folder / "busy.yaml").exists)
+    monitor.run_continuous(max_iterations=1)
+    enough.set()
+    writer.join()
+    (cycle,) = seen
+    assert (cycle.applied, cycle.errors) == ([], [f"{folder}/busy.yaml: it is still being written, and was left out"])
+    assert monitor.cursor() is None
+
+
+def test_whoever_waits_for_fresh_files_can_be_stopped(watch: Watch, folder: Path) -> None:
+    monitor, seen = watch(600, settle_seconds=600)
+    (folder / "shop.yaml").write_text(document("shop"))
+    looks: list[int] = []
+    thread = threading.Thread(target=lambda: looks.append(monitor.run_continuous(max_iterations=1)))
+    thread.start()
+    monitor.stop()
+    thread.join(30)
+    assert (looks, seen) == ([0], [])
+
+
+def test_a_folder_that_goes_away_when_it_is_to_be_watched_is_survived(watch: Watch, folder: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monitor, seen = watch(0.05, settle_seconds=0)
+    real = watchfiles.watch
+
+    def too_late(*arguments: Any, **more: Any) -> Any:
+        shutil.rmtree(folder)
+        return real(*arguments, **more)
+
+    monkeypatch.setattr(watchfiles, "watch", too_late)
+    assert monitor.run_continuous(max_iterations=2) == 2
+    assert [bool(cycle.errors) for cycle in seen] == [False, True]
+
+
+def test_what_nobody_expected_is_the_error_of_a_look_and_not_the_end(ledger: Ledger, watch: Watch, folder: Path) -> None:
+    class Broken(LocalBackend):
+        calls = 0
+
+        def list(self) -> Sequence[Job]:
+            Broken.calls += 1
+            if Broken.calls == 1:
+                raise ZeroDivisionError("by nothing")
+            return super().list()
+
+    monitor, seen = watch(0.05, settle_seconds=0, backend=Broken(ledger.store, "ann"))
+    (folder / "shop.yaml").write_text(document("shop"))
+    assert monitor.run_continuous(max_iterations=2) == 2
+    assert seen[0].errors == ["the monitor could not work: ZeroDivisionError: by nothing"]
+    assert (done(seen[1]), seen[1].errors) == ({"shop": "create"}, [])
+
+
+def test_a_path_of_nobodys_home_or_through_the_whole_disk_stops_no_look(watch: Watch, folder: Path) -> None:
+    monitor, _ = watch(settle_seconds=0)
+    for name, path in (("home", "~nosuchuser/x.csv"), ("disk", "../../../../../../**/*.csv")):
+        source = f"{{source_id: a, source_type: files, source_config: {{path: '{path}'}}, target_config: {{table: {name}}}}}"
+        (folder / f"{name}.yaml").write_text(f"modules: [{{module_name: {name}, sources: [{source}]}}]")
+    cycle = monitor.check()
+    assert cycle.imported is not None
+    assert cycle.imported.changed == [("disk", "a"), ("home", "a")]
+    assert cycle.imported.warnings == []
+
+
+def test_a_look_that_finds_nothing_new_remembers_nothing_anew(ledger: Ledger, watch: Watch, folder: Path) -> None:
+    monitor, _ = watch(settle_seconds=0)
+    for name in "ab":
+        (folder / f"{name}.yaml").write_text(document(name))
+
+    def remembered() -> dict[tuple[str, str | None], str]:
+        with ledger.store.read() as tx:
+            rows = tx.all(statement("select id, module_name, source_id from control_imports where tenant_id = :tenant_id"))
+        return {(row["module_name"], row["source_id"]): row["id"] for row in rows}
+
+    monitor.check()
+    first = remembered()
+    assert len(first) == 4
+    monitor.check()
+    assert remembered() == first
+    (folder / "a.yaml").write_text(document("a", "select 2 as x"))
+    monitor.check()
+    assert {key for key, id in remembered().items() if first[key] != id} == {("a", "one")}
+
+
+@pytest.mark.parametrize(
+    ("name", "index"), [("forget_source", "control_imports_by_source"), ("forget_module", "control_imports_by_module")]
+)
+def test_what_is_forgotten_is_found_by_its_index(ledger: Ledger, name: str, index: str) -> None:
+    query = getattr(memory.sql, name).texts[""]
+    with ledger.store.write() as tx:
+        if tx.dialect == "postgres":
+            tx.execute(statement("set local enable_seqscan = off"))  # a table this small is read as a whole
+        explain = statement(f"{'explain' if tx.dialect == 'postgres' else 'explain query plan'} {query}")
+        plan = tx.all(explain, control_table="t", module_name="m", source_id="s")
+    assert index in str(plan)
+
+
+@pytest.mark.parametrize("seconds", [-1, float("inf"), float("nan")])
+def test_a_settle_time_must_make_sense(ledger: Ledger, tmp_path: Path, seconds: float) -> None:
+    with pytest.raises(Invalid, match="settle_seconds"):
+        MetadataMonitor(str(tmp_path / "etl_control"), None, ledger=ledger, settle_seconds=seconds)
+
+
 @pytest.mark.parametrize("seconds", [0, -1, float("inf")])
 def test_an_interval_must_make_sense(ledger: Ledger, tmp_path: Path, seconds: float) -> None:
     with pytest.raises(Invalid, match="check_interval_seconds"):
         MetadataMonitor(str(tmp_path / "etl_control"), None, seconds, ledger=ledger)
+
+
+FOLLOWS = """
+import sys
+from lakeledger.control import MetadataMonitor
+table, folder, url = sys.argv[1:]
+with MetadataMonitor(table, folder, 60, ledger=url, settle_seconds=0, tell=lambda _: print("looked", flush=True)) as monitor:
+    monitor.run_continuous()
+"""
+
+
+def test_a_monitor_in_a_script_ends_at_the_first_ctrl_c(url: str, tmp_path: Path) -> None:
+    folder = tmp_path / "followed"
+    folder.mkdir()
+    command = [sys.executable, "-c", FOLLOWS, str(tmp_path / "control/etl_control"), str(folder), url]
+    with subprocess.Popen(command, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True) as child:
+        assert child.stdout
+        assert child.stdout.readline() == "looked\n"
+        child.send_signal(signal.SIGINT)
+        _, said = child.communicate(timeout=30)
+    assert child.returncode != 0
+    assert "KeyboardInterrupt" in said

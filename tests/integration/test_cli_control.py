@@ -144,6 +144,10 @@ def test_a_load_takes_variables_and_another_table(at: list[str]) -> None:
     write("shop.yaml", sql("orders", "select ${var.number} as x"))
     refused(["control", "load", "shop.yaml", "--var", "number", *at], 2, "Invalid", "'number' is no variable: write it as NAME=VALUE")
     refused(["control", "load", "shop.yaml", "--var", "a=1", "--var", "a=2", *at], 2, "Invalid", "'a' is given twice")
+    for verb in ("load", "validate"):
+        words = ["control", verb, "shop.yaml", "--var", "number=7", "--var", "nmuber=8", *at]
+        assert "no file uses the variable 'nmuber'" in invoke(*words).stderr
+        assert invoke(*words).exit_code == 2
     answer("control", "load", "shop.yaml", "--var", "number=7", "--control", "elsewhere/jobs_table", *at)
     (source,) = answer("control", "show", "shop", "--control", "elsewhere/jobs_table", *at)["sources"]
     assert source["transformation_config"]["sql_task"]["sql_query"] == "select 7 as x"
@@ -180,9 +184,28 @@ def test_what_both_changed_is_shown_field_by_field_until_somebody_chooses(at: li
 def test_what_left_the_file_stays_unless_it_is_pruned(at: list[str]) -> None:
     load(at)
     write("shop.yaml", sql("orders"), schedule=DAILY)
-    assert answer("control", "load", "shop.yaml", *at)["kept"] == [["shop", "totals"]]
-    assert answer("control", "load", "shop.yaml", "--prune", *at)["changed"] == [["shop", "totals"]]
+    kept = answer("control", "load", "shop.yaml", *at)
+    assert (kept["kept"], kept["deleted"]) == ([["shop", "totals"]], [])
+    assert "kept: shop.totals is no longer in the file; --prune removes it\n" in shown("control", "load", "shop.yaml", *at)
+    pruned = answer("control", "load", "shop.yaml", "--prune", *at)
+    assert pruned["changed"] == pruned["deleted"] == [["shop", "totals"]]
     assert rows(at) == [["orders", True]]
+
+
+def test_what_would_be_deleted_is_told_apart_and_the_next_command_does_the_same(at: list[str]) -> None:
+    load(at)
+    write("shop.yaml", sql("orders", "select ${var.number} as x"), schedule=DAILY, tags={"a": "${var.password}"})
+    words = ["control", "load", "shop.yaml", "--prune", "--var", "number=7", "--var", f"password={SECRET} b", "--choose", "table"]
+    text = shown(*words, "--dry-run", *at)
+    assert "  shop.orders\n  shop\n  would delete shop.totals\n2 rows would change, 1 row would be deleted\n" in text
+    assert "next: lakeledger control load shop.yaml --var number=7 --var 'password=***' --prune --choose table " in text
+    assert SECRET not in text
+    assert rows(at) == [["orders", True], ["totals", True]]
+    text = shown(*words, *at)
+    assert "  shop.orders\n  shop\n  deleted shop.totals\n2 rows changed, 1 row deleted: the control table is at version 2\n" in text
+    answer("control", "sql", "UPDATE etl_control SET execution_order = 3", *at)
+    said = invoke("control", "load", "shop.yaml", "--var", "number=8", "--var", "password=x", "--prune", *at)
+    assert "next: lakeledger control load shop.yaml --var number=8 --var 'password=***' --prune --choose file " in said.stdout
 
 
 def test_modules_are_listed_with_their_sources_problems_and_jobs(at: list[str]) -> None:
@@ -349,7 +372,7 @@ def test_a_plan_says_what_would_happen_and_changes_nothing(at: list[str]) -> Non
     (action,) = answer("plan", *at)["actions"]
     assert (action["action"], action["module_name"], action["job_id"]) == ("create", "shop", None)
     text = shown("plan", *at)
-    assert "shop: create: the module has no job yet\n  schedule.pause_status becomes UNPAUSED\n" in text
+    assert "shop: create: the module has no job yet\n  schedule.quartz_cron_expression becomes 0 0 5 * * ?\n" in text
     assert "  tasks.orders is added\n  tasks.totals is added\n" in text
     assert "next: lakeledger apply --yes" in text
     assert answer("jobs", "list", *at)["jobs"] == []
@@ -440,6 +463,13 @@ def test_the_monitor_follows_a_folder_until_it_is_told_to_end(at: list[str]) -> 
         finally:
             process.kill()
     assert "Traceback" not in Path("err.txt").read_text()
+
+
+def test_a_single_look_right_after_a_checkout_misses_no_file(at: list[str]) -> None:
+    write("files/shop.yaml")
+    Path("files/bad.yaml").write_text("modules: [")
+    said = invoke("monitor", "--folder", "files", "--iterations", "1", *at)
+    assert (said.exit_code, "shop: create job" in said.stdout, "bad.yaml:1:11: not valid YAML" in said.stderr) == (3, True, True)
 
 
 def test_the_monitor_imports_and_applies_and_tells_what_is_wrong(at: list[str]) -> None:

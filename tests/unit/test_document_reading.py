@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import os
+import threading
+import time
 from pathlib import Path
 
 import pytest
@@ -10,8 +12,10 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from examples import tried
-from lakeledger.control import yaml_text
+from lakeledger.control import document_files, yaml_text
 from lakeledger.control.documents import Document, load, load_all, parse
+from lakeledger.control.paths import misplaced
+from lakeledger.control.reading import Files
 from lakeledger.errors import Invalid
 from unit.random_modules import NASTY
 
@@ -100,6 +104,125 @@ def test_a_link_that_leads_out_of_the_folder_is_not_followed(tmp_path: Path) -> 
     assert [loaded.path.name for loaded in loading.documents] == ["in.yml", "out.yml", "round.yml", "same.yml"]
     assert any("leads out of" in problem for problem in loading.problems)
     assert names(load(folder / "out.yml")) == ["outside"]
+
+
+@pytest.mark.parametrize("swapped", ["file", "folder"])
+def test_a_link_that_is_swapped_while_it_is_read_leads_nowhere_else(tmp_path: Path, swapped: str) -> None:
+    write(tmp_path, outside__x_yml="secret: outside", folder__good__x_yml="inside: true")
+    folder = tmp_path / "folder"
+    inside, outside, link = folder / "good", tmp_path / "outside", folder / "link"
+    path = link / "x.yml"
+    if swapped == "file":
+        inside, outside, link = inside / "x.yml", outside / "x.yml", folder / "link.yml"
+        path = link
+    enough = threading.Event()
+
+    def swap() -> None:
+        while not enough.is_set():
+            for target in (outside, inside):
+                (folder / ".next").symlink_to(target)
+                (folder / ".next").replace(link)
+
+    link.symlink_to(inside)
+    swapper = threading.Thread(target=swap)
+    swapper.start()
+    found = set()
+    for _ in range(4_000):
+        try:
+            found.add(document_files.text(path, folder))
+        except Invalid:
+            continue
+    enough.set()
+    swapper.join()
+    assert found == {"inside: true"}
+
+
+def test_a_folder_that_becomes_a_link_while_it_is_read_leads_nowhere_else(tmp_path: Path) -> None:
+    write(tmp_path, outside__x_yml="secret: outside", folder__sub__x_yml="inside: true")
+    folder = tmp_path / "folder"
+    enough = threading.Event()
+
+    def swap() -> None:
+        (folder / "link").symlink_to(tmp_path / "outside")
+        while not enough.is_set():
+            for coming, going in (("link", "real"), ("real", "link")):
+                (folder / "sub").rename(folder / going)
+                (folder / coming).rename(folder / "sub")
+
+    swapper = threading.Thread(target=swap)
+    swapper.start()
+    found = set()
+    for _ in range(2_000):
+        try:
+            found.add(document_files.text(folder / "sub/x.yml", folder))
+        except Invalid:
+            continue
+    enough.set()
+    swapper.join()
+    assert found <= {"inside: true"}
+
+
+def test_a_followed_file_is_read_again_only_if_it_changed(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    write(tmp_path, a_yml=module("a"), b_yml=module("b"), bad_yml="modules: [")
+    for name in ("a.yml", "b.yml"):
+        os.utime(tmp_path / name, (1, 1))
+    files = Files(0)
+    first, second = files.load_all(tmp_path), files.load_all(tmp_path)
+    assert [one.document is other.document for one, other in zip(first.documents, second.documents, strict=True)] == [True, True, True]
+    assert second.problems == first.problems != []
+    (tmp_path / "a.yml").write_text(module("c"))
+    os.utime(tmp_path / "a.yml", (1, 1))  # as long as before, and of the same time
+    third = files.load_all(tmp_path)
+    assert list(third.modules) == ["c", "b"]
+    assert third.modules["b"] is first.modules["b"]
+    monkeypatch.setenv("LAKELEDGER_VAR_any", "other")
+    assert files.load_all(tmp_path).modules["b"] is not first.modules["b"]
+    (tmp_path / "b.yml").unlink()
+    assert list(files.load_all(tmp_path).modules) == ["c"]
+
+
+def test_a_fresh_file_is_named_and_due_when_it_is_settled(tmp_path: Path) -> None:
+    write(tmp_path, new_yml=module("new"), old_yml=module("old"))
+    os.utime(tmp_path / "old.yml", (1, 1))
+    files = Files(60)
+    assert files.due_in(tmp_path) == float("inf")
+    assert list(files.load_all(tmp_path).modules) == ["old"]
+    assert files.left == [tmp_path / "new.yml"]
+    assert 0 < files.due_in(tmp_path) <= 60
+    assert 0 < files.settles_in(tmp_path) <= 60
+    os.utime(tmp_path / "new.yml", (time.time() - 61, time.time() - 61))
+    assert (files.due_in(tmp_path), files.settles_in(tmp_path)) == (0, 0)
+    assert list(files.load_all(tmp_path).modules) == ["new", "old"]
+    assert files.due_in(tmp_path) == float("inf")
+    (tmp_path / "old.yml").unlink()
+    assert files.due_in(tmp_path) == 0
+
+
+@pytest.mark.parametrize(
+    ("path", "warned"),
+    [
+        ("in/day.csv", True),
+        ("in/*.csv", True),
+        ("in/*.json", False),
+        ("in/**/*.json", True),  # only `in` is looked for
+        ("../folder/in/day.csv", True),
+        ("../folder/none/day.csv", False),
+        ("**/*.csv", False),
+        ("../**/*.csv", False),
+        ("~nosuchuser/day.csv", False),
+        ("~/day.csv", False),
+        ("/in/day.csv", False),
+        ("s3://bucket/day.csv", False),
+    ],
+)
+def test_a_path_is_looked_for_without_going_through_the_whole_disk(tmp_path: Path, path: str, warned: bool) -> None:
+    source = f"{{source_id: a, source_type: files, source_config: {{path: '{path}'}}, target_config: {{table: t}}}}"
+    write(tmp_path, folder__in__day_csv="", folder__m_yml=f"modules: [{{module_name: m, sources: [{source}]}}]")
+    (tmp_path / "folder/in/day_csv").rename(tmp_path / "folder/in/day.csv")
+    (tmp_path / "far/away").mkdir(parents=True)
+    loading = load_all(tmp_path / "folder")
+    assert loading.problems == []
+    assert [str(path) in warning for warning in misplaced(loading, tmp_path / "far/away")] == [True] * warned
 
 
 def test_what_is_not_a_file_is_not_waited_for(tmp_path: Path) -> None:

@@ -7,10 +7,10 @@ from typing import Any
 import pytest
 from pydantic import ValidationError
 
-from lakeledger import Invalid
+from lakeledger import Invalid, codec
 from lakeledger.control.documents import Module
 from lakeledger.control.graph import task_keys, tasks
-from lakeledger.control.settings import job_settings
+from lakeledger.control.settings import GENERATION, job_settings
 from lakeledger.jobs import MODULE_TAG, OWNER_TAG
 from lakeledger.jobs.schedule import to_quartz
 
@@ -108,7 +108,33 @@ def test_settings_say_only_what_the_module_says() -> None:
     assert (task["max_retries"], task["min_retry_interval_millis"], settings["parameters"]) == (2, 1500, [{"name": "day", "default": "1"}])
 
 
+def test_our_own_tasks_are_given_the_parameters_of_the_job() -> None:
+    given = ["--param", "day={{job.parameters.day}}", "--param", "region={{job.parameters.region}}"]
+    (task,) = job_settings(module(source("a"), parameters={"day": "1", "region": "eu"}), "etl")["tasks"]
+    assert task["python_wheel_task"]["parameters"] == ["run", "--control", "etl", "--module", "shop", "--source", "a", *given]
+    (task,) = job_settings(module(source("a")), "etl")["tasks"]
+    assert task["python_wheel_task"]["parameters"] == ["run", "--control", "etl", "--module", "shop", "--source", "a"]
+
+
 def test_what_somebody_changes_in_a_query_changes_the_settings() -> None:
     other = source("a")
     other["transformation_config"]["sql_task"]["sql_query"] = "select 2 as x"
     assert job_settings(module(source("a")), "etl") != job_settings(module(other), "etl")
+
+
+def test_what_is_switched_off_in_the_middle_leaves_the_order_around_it() -> None:
+    off = {"is_active": False}
+    chain = [
+        source("extract"),
+        source("clean", depends_on=["extract"], **off),
+        source("check", depends_on=["clean"], **off),
+        source("publish", depends_on=["check"]),
+    ]
+    assert [(task.key, task.waits_for) for task in tasks(module(*chain))] == [("extract", ()), ("publish", ("extract",))]
+    circle = [source("a", depends_on=["b"], **off), source("b", depends_on=["a"], **off), source("c", depends_on=["a"])]
+    assert [(task.key, task.waits_for) for task in tasks(module(*circle))] == [("c", ())]
+
+
+def test_other_settings_of_the_same_module_need_another_generation() -> None:
+    made = job_settings(module(source("a"), source("b", depends_on=["a"]), schedule={"cron": "0 5 * * *"}, parameters={"day": "1"}), "etl")
+    assert (GENERATION, codec.digest(made)[:8]) == (1, "????"), "raise GENERATION in control/settings.py, and note the new digest here"

@@ -176,10 +176,11 @@ MORE = ("shop", "more")
 def test_a_row_that_left_the_file_stays_unless_pruned() -> None:
     found = merged([TWO], [TWO], [A])
     assert did_nothing(found)
-    assert MORE in found.kept
+    assert (MORE in found.kept, found.left) == (True, [MORE])
     pruned = merged([TWO], [TWO], [A], prune=True)
     assert pruned.edit.sources == {MORE: None}
     assert pruned.pruned == pruned.gone == [MORE]
+    assert pruned.left == []
 
 
 def test_a_row_that_left_the_file_but_changed_in_the_table_is_not_pruned() -> None:
@@ -190,7 +191,7 @@ def test_a_row_that_left_the_file_but_changed_in_the_table_is_not_pruned() -> No
     assert "left the file" in conflict.reason
     assert merged([TWO], [now], [A], prune=True, choose="file").edit.sources == {MORE: None}
     kept = merged([TWO], [now], [A], prune=True, choose="table")
-    assert (bool(kept.edit), kept.gone) == (False, [MORE])
+    assert (bool(kept.edit), kept.gone, kept.left) == (False, [MORE], [])
 
 
 def test_rows_that_no_file_ever_had_are_nobodys_business() -> None:

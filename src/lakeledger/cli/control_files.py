@@ -15,10 +15,16 @@ from lakeledger.cli.acting import operator
 from lakeledger.cli.control_table import CONTROL, VARIABLES, next_command, open_table, pairs, print_problems, sources_of
 from lakeledger.cli.options import Options, shared
 from lakeledger.errors import Invalid
-from lakeledger.redaction import scrub
+from lakeledger.redaction import scrub, scrub_value
 
 if TYPE_CHECKING:
     from lakeledger.control.imports import Import
+    from lakeledger.control.merge import AnyKey
+
+IMPORTED = (
+    '{"applied": …, "version", "changed": [[module, source]], "deleted": those of them that are gone, "kept", "conflicts": [[line]], '
+    '"problems": [line], "warnings": [line]}'
+)
 
 
 @click.command()
@@ -28,7 +34,7 @@ if TYPE_CHECKING:
 @click.option("--choose", type=click.Choice(["file", "table"]), help="Whom to follow where both changed a row.")
 @click.option("--dry-run", is_flag=True, help="Show what would change; no row is touched.")
 @CONTROL
-@shared('{"applied": …, "version", "changed": [[module, source]], "kept", "conflicts": [[line]], "problems": [line], "warnings": [line]}')
+@shared(IMPORTED)
 def load(
     options: Options,
     path: str,
@@ -58,10 +64,10 @@ def load(
         return code
     _print_import(done, dry_run=dry_run)
     if done.conflicts:
-        again = f"control load {shlex.quote(path)} --choose file"
-        show.print_next(next_command(options, again, control_table))
+        show.print_next(next_command(options, _again(path, variables, prune=prune, choose="file"), control_table))
     elif code == DONE:
-        show.print_next(next_command(options, f"control load {shlex.quote(path)}" if dry_run else "plan", control_table))
+        words = _again(path, variables, prune=prune, choose=choose) if dry_run else "plan"
+        show.print_next(next_command(options, words, control_table))
     return code
 
 
@@ -163,19 +169,39 @@ def _document(done: Import) -> dict[str, Any]:
     return {**found, "problems": [scrub(problem) for problem in found["problems"]]}
 
 
+def _again(path: str, variables: Sequence[str], *, prune: bool, choose: str | None) -> str:
+    """The same load once more, and this time for good. A secret among the variables is left to be filled in."""
+    words = ["control", "load", path, *(word for each in variables for word in ("--var", _without_secret(each)))]
+    words += ["--prune"] if prune else []
+    words += ["--choose", choose] if choose else []
+    return shlex.join(words)
+
+
+def _without_secret(variable: str) -> str:
+    name, _, value = variable.partition("=")
+    return f"{name}={scrub_value(value, name.strip())}"
+
+
 def _print_import(done: Import, *, dry_run: bool) -> None:
     print_problems(done.problems)
     print_problems([line for conflict in done.conflicts for line in conflict.words()])
     for warning in done.warnings:
         show.print_warning(warning)
-    verb = "would change" if dry_run else "changed"
-    if not done.changed:
-        click.echo(f"nothing {verb}" if dry_run else f"nothing changed: the control table is at version {done.snapshot.version}")
-        return
-    for module, source in done.changed:
-        click.echo(show.safe(f"  {module}" if source is None else f"  {module}.{source}"))
-    told = f"{show.plural(len(done.changed), 'row')} {verb}"
+    for key in done.left:
+        click.echo(show.safe(f"kept: {_name(key)} is no longer in the file; --prune removes it"))
+    put = [key for key in done.changed if key not in set(done.deleted)]
+    for key in put:
+        click.echo(show.safe(f"  {_name(key)}"))
+    for key in done.deleted:
+        click.echo(show.safe(f"  {'would delete' if dry_run else 'deleted'} {_name(key)}"))
+    counts = [f"{show.plural(len(put), 'row')} {'would change' if dry_run else 'changed'}"] if put else []
+    counts += [f"{show.plural(len(done.deleted), 'row')} {'would be deleted' if dry_run else 'deleted'}"] if done.deleted else []
+    told = ", ".join(counts) or ("nothing would change" if dry_run else "nothing changed")
     click.echo(told if dry_run else f"{told}: the control table is at version {done.snapshot.version}")
+
+
+def _name(key: AnyKey) -> str:
+    return ".".join(part for part in key if part is not None)
 
 
 def _check_files(files: Sequence[str], values: dict[str, str]) -> tuple[list[str], list[Any], list[str]]:
@@ -186,6 +212,7 @@ def _check_files(files: Sequence[str], values: dict[str, str]) -> tuple[list[str
     for file in dict.fromkeys(files):
         try:
             loading = load_all(file, values)
+            loading.refuse_unused()
         except Invalid as error:
             problems.append(str(error))
         else:

@@ -30,8 +30,9 @@ CYCLE = '{"version", "imported": [[module, source]], "applied": [{"module_name",
 def monitor(options: Options, folder: str | None, interval: float, iterations: int | None, control_table: str | None) -> int:
     """Apply what changes in the control table, and import what changes in a folder, until it is told to end.
 
-    What goes wrong is told and tried again at the next look. With --iterations the exit code is that of the last look: 3 if something
-    went wrong while something else was done, 1 if nothing was.
+    What goes wrong is told and tried again at the next look, and a file that may still be written is left for it. With --iterations
+    the last look waits for such files, and the exit code is its own: 3 if something went wrong while something else was done, 1 if
+    nothing was.
 
       lakeledger monitor --folder pipelines --interval 30
       lakeledger monitor --iterations 1

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections import Counter
 from collections.abc import Collection, Iterable, Iterator, Mapping
 from dataclasses import dataclass, field, fields
-from datetime import UTC
+from datetime import UTC, datetime, timedelta
 from functools import cached_property
 from typing import TYPE_CHECKING, Any, Literal
 
@@ -16,6 +16,7 @@ if TYPE_CHECKING:
     import pyarrow as pa
 
 TIMES = ("created_timestamp", "updated_timestamp")
+EPOCH = datetime(1970, 1, 1, tzinfo=UTC)
 
 _TYPES = {
     **dict.fromkeys(("execution_order", "timeout_seconds", "max_concurrent_runs"), "integer"),
@@ -168,9 +169,12 @@ def _values(columns: Columns, data: pa.Table) -> Iterator[list[Any]]:
 
 
 def _times(column: pa.ChunkedArray) -> list[Any]:
-    """One commit gives all its rows the same time, so each time is made only once."""
+    """One commit gives all its rows the same time, so each time is made only once. Arrow would load pandas to make one."""
+    import pyarrow as pa
+
     encoded = column.combine_chunks().dictionary_encode()
-    known = [at.astimezone(UTC) if at.tzinfo else at.replace(tzinfo=UTC) for at in encoded.dictionary.to_pylist()]
+    counted = encoded.dictionary.cast(pa.timestamp("us"), safe=False).cast(pa.int64()).to_pylist()
+    known = [EPOCH + timedelta(microseconds=each) for each in counted]
     return [None if index is None else known[index] for index in encoded.indices.to_pylist()]
 
 

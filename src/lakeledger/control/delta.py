@@ -304,7 +304,7 @@ def _data(delta: DeltaTable) -> pa.Table:
     import pyarrow as pa
 
     try:
-        return pa.table(delta.scan()).cast(pa.schema(delta.schema().to_arrow()))
+        return pa.RecordBatchReader.from_stream(delta.scan()).read_all().cast(pa.schema(delta.schema().to_arrow()))
     except pa.ArrowException as error:
         raise OSError(_line(error)) from error  # a file that is not there, which Arrow cannot tell from a bad one
 

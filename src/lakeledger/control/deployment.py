@@ -11,7 +11,7 @@ from lakeledger.control.fields import Side, laid, shared
 from lakeledger.control.model import JobRow, Snapshot
 from lakeledger.control.plan import Action, Plan, Tracked, Wish, plan_actions
 from lakeledger.control.secrets import in_clear
-from lakeledger.control.settings import HERE, Program, job_spec
+from lakeledger.control.settings import GENERATION, HERE, Program, job_spec
 from lakeledger.control.table import ControlTable, is_local_path
 from lakeledger.db import Store
 from lakeledger.errors import Conflict, Failed, Invalid, LakeledgerError
@@ -69,7 +69,7 @@ class Deployment:
     def plan(self, *, prefer: Side | None = None, prune: bool = False, modules: Sequence[str] | None = None) -> Plan:
         """What would happen to which job. Nothing is changed."""
         snapshot = self.table.read()
-        hashes = rows.hashes(snapshot, vars(self._program))
+        hashes = rows.hashes(snapshot, GENERATION, vars(self._program))
         with self._store.read() as tx:
             tracked = {job.module_name: job for job in tracking.list_all(tx, self.table.location, self.backend.name)}
         jobs, tagged = self._jobs(tracked)

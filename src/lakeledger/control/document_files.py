@@ -4,7 +4,9 @@ from __future__ import annotations
 
 import glob
 import os
+import stat
 from pathlib import Path
+from typing import BinaryIO
 
 from lakeledger.control import yaml_text
 from lakeledger.errors import Invalid
@@ -34,11 +36,7 @@ def find(path: Path) -> list[Path]:
 def text(path: Path, folder: Path | None = None) -> str:
     """The text of a file. Raises Invalid if it is not there, too long, no text, or a link that leads out of the folder."""
     try:
-        if folder is not None and not path.resolve().is_relative_to(folder.resolve()):
-            raise Invalid(f"{path}: a link that leads out of {folder} is not followed")
-        if path.is_dir() or (folder is not None and path.exists() and not path.is_file()):  # a pipe may be read, if somebody names it
-            raise Invalid(f"cannot read {path}: it is not a file")
-        with path.open("rb") as file:
+        with _open(path) if folder is None else _open_below(folder.resolve(), path) as file:
             data = file.read(yaml_text.MAX_BYTES + 1)
     except FileNotFoundError as error:
         raise Invalid(f"no such file: {path}; `lakeledger init` writes a first one") from error
@@ -48,6 +46,29 @@ def text(path: Path, folder: Path | None = None) -> str:
     if isinstance(decoded, str):
         return decoded
     raise Invalid(f"{path}:{decoded.line}:{decoded.column}: {decoded.text}")
+
+
+def _open(path: Path) -> BinaryIO:
+    if path.is_dir():  # a pipe may be read, if somebody names it
+        raise Invalid(f"cannot read {path}: it is not a file")
+    return path.open("rb")
+
+
+def _open_below(folder: Path, path: Path) -> BinaryIO:
+    """A file of that folder, whoever puts links in its way meanwhile: each step is taken from the one before, and follows none."""
+    real = path.resolve()
+    if not real.is_relative_to(folder):
+        raise Invalid(f"{path}: a link that leads out of {folder} is not followed")
+    at = os.open(folder, os.O_RDONLY | os.O_DIRECTORY)
+    try:
+        for name in real.relative_to(folder).parts:
+            before, at = at, os.open(name, os.O_RDONLY | os.O_NOFOLLOW | os.O_NONBLOCK, dir_fd=at)  # a pipe is not waited for
+            os.close(before)
+        if not stat.S_ISREG(os.fstat(at).st_mode):
+            raise Invalid(f"cannot read {path}: it is not a file")
+        return os.fdopen(os.dup(at), "rb")
+    finally:
+        os.close(at)
 
 
 def _below(folder: Path) -> list[Path]:

@@ -33,11 +33,12 @@ class Document(Part):
 
 @dataclass(frozen=True)
 class Loaded:
-    """One file: what it says, or what is wrong with it. Paths in a document are relative to its file."""
+    """One file: what it says, or what is wrong with it, and the given variables that it does not use. Its paths are relative to it."""
 
     path: Path
     document: Document | None
     problems: tuple[str, ...] = ()
+    unused: frozenset[str] = frozenset()
 
 
 @dataclass(frozen=True)
@@ -49,6 +50,12 @@ class Loading:
     @property
     def problems(self) -> list[str]:
         return [problem for loaded in self.documents for problem in loaded.problems]
+
+    def refuse_unused(self) -> None:
+        """Raises Invalid for a variable that was given and that no file uses: most likely, it is misspelt."""
+        unused = frozenset.intersection(*(loaded.unused for loaded in self.documents)) if self.documents else ()
+        if unused:
+            raise Invalid(f"no file uses the variable {min(unused)!r}; correct its name, or leave it out")
 
     @property
     def modules(self) -> dict[str, Module]:
@@ -69,7 +76,7 @@ def load_all(path: Path | str, variables: Mapping[str, Any] | None = None) -> Lo
     """Read and check each file on its own. Raises Invalid only if there is none."""
     path = Path(path)
     folder = path if path.is_dir() else None
-    return Loading(_refuse_shared([_load(file, folder, variables) for file in document_files.find(path)]))
+    return Loading(refuse_shared([load_file(file, folder, variables) for file in document_files.find(path)]))
 
 
 def parse(text: str, name: str, variables: Mapping[str, Any] | None = None) -> Document:
@@ -80,12 +87,14 @@ def parse(text: str, name: str, variables: Mapping[str, Any] | None = None) -> D
     raise Invalid("\n".join(checked))
 
 
-def _load(path: Path, folder: Path | None, variables: Mapping[str, Any] | None) -> Loaded:
+def load_file(path: Path, folder: Path | None, given: Mapping[str, Any] | None) -> Loaded:
+    """Read and check one file; below a folder, no link is followed out of it."""
     try:
-        checked = _check(document_files.text(path, folder), str(path), variables)
+        text = document_files.text(path, folder)
     except Invalid as error:
-        checked = [str(error)]
-    return Loaded(path, checked) if isinstance(checked, Document) else Loaded(path, None, tuple(checked))
+        return Loaded(path, None, (str(error),))
+    checked, unused = _check(text, str(path), given), variables.unused(text, given or {})
+    return Loaded(path, checked, (), unused) if isinstance(checked, Document) else Loaded(path, None, tuple(checked), unused)
 
 
 def _check(text: str, name: str, given: Mapping[str, Any] | None) -> Document | list[str]:
@@ -137,7 +146,7 @@ def wrong_dependencies(module: Module) -> list[tuple[yaml_text.Path, str]]:
     return []
 
 
-def _refuse_shared(documents: list[Loaded]) -> tuple[Loaded, ...]:
+def refuse_shared(documents: list[Loaded]) -> tuple[Loaded, ...]:
     """A module that stands in two files is taken from neither: nobody could say which one counts."""
     files: dict[str, list[Path]] = {}
     for loaded in documents:

@@ -14,10 +14,11 @@ from lakeledger.control.deployment import Applied, Deployment
 from lakeledger.control.export import export
 from lakeledger.control.fields import Side
 from lakeledger.control.imports import Import, Importer
+from lakeledger.control.merge import Choice
 from lakeledger.control.opening import Opened, OpenLedger, open_control
 from lakeledger.control.plan import Plan
 from lakeledger.control.sql import SqlResult
-from lakeledger.errors import Conflict, Invalid
+from lakeledger.errors import Conflict, Invalid, NotFound
 from lakeledger.jobs import JobBackend
 from lakeledger.runs import user_name
 
@@ -57,10 +58,26 @@ class _Facade:
         """Make the control table if it is not there."""
         self.deployment.table.create()
 
-    def load_yaml(self, path: str | Path, variables: Mapping[str, Any] | None = None, *, prune: bool = False, choose: Any = None) -> Import:
-        """Bring what YAML files say into the control table. What was edited there by hand since is a conflict, not overwritten."""
+    def load_yaml(
+        self,
+        path: str | Path,
+        variables: Mapping[str, Any] | None = None,
+        *,
+        prune: bool = False,
+        choose: Choice | None = None,
+        strict: bool = True,
+    ) -> Import:
+        """Bring what YAML files say into the control table. What was edited there by hand since is a conflict, not overwritten.
+
+        Raises Invalid if a file is wrong, and Conflict if a row was changed on both sides; what is neither was taken over all the same.
+        If not `strict`, the result only says so in its `problems` and `conflicts`.
+        """
         importer = Importer(self._opened.store, user_name(), self.deployment.table, Path(self.deployment.base))
-        return importer.load(path, variables, prune=prune, choose=choose)
+        found = importer.load(path, variables, prune=prune, choose=choose)
+        told = [*found.problems, *(line for conflict in found.conflicts for line in conflict.words())]
+        if told and strict:
+            raise Invalid("\n".join(told)) if found.problems else Conflict("\n".join(told))
+        return found
 
 
 class MetadataManager(_Facade):
@@ -100,12 +117,15 @@ class MetadataManager(_Facade):
 
     def _version_at(self, at: datetime) -> int | None:
         """The version that was current then, or None if the table was not there yet."""
-        if at.tzinfo is None:
-            raise Invalid(f"{at.isoformat()} has no time zone: give one, for example UTC")
+        if not isinstance(at, datetime) or at.tzinfo is None:
+            raise Invalid(f"{at} is no time with a time zone: give a datetime with one, for example UTC")
         mine = [commit for commit in self.deployment.table.history(limit=100_000) if commit.table in ("", self.deployment.table.name)]
         # Delta's times are whole milliseconds: what was committed in the same one is told again rather than missed.
         moment = at.replace(microsecond=at.microsecond // 1000 * 1000)
-        return max((commit.version for commit in mine if commit.at < moment), default=None)
+        earlier = [commit.version for commit in mine if commit.at < moment]
+        if not earlier and mine and mine[-1].version > 0:
+            raise NotFound(f"what the table said at {at.isoformat()} is no longer known: its history begins at {mine[-1].at.isoformat()}")
+        return max(earlier, default=None)
 
 
 class JobOrchestrator(_Facade):
@@ -127,10 +147,9 @@ class JobOrchestrator(_Facade):
         """Bring every module's job to what the control table says, after importing the YAML if that is wanted.
 
         One bad module does not stop the others: its last good job stays, and its result says why. So does one that was changed here and
-        by hand, unless `prefer` says whose side holds. Raises Conflict if the YAML cannot be taken over as a whole.
+        by hand, unless `prefer` says whose side holds. Raises Invalid or Conflict, and touches no job, if the YAML
+        cannot be taken over as a whole.
         """
         if yaml_path is not None and sync_yaml:
-            found = self.load_yaml(yaml_path, variables)
-            if found.problems or found.conflicts:
-                raise Conflict("\n".join([*found.problems, *(line for conflict in found.conflicts for line in conflict.words())]))
+            self.load_yaml(yaml_path, variables)
         return self.deployment.bring(prefer=prefer, prune=prune)

@@ -64,12 +64,14 @@ class MergeConflict:
 class Merge:
     """What to do to the table, and what was left alone. Keys are (module, source), or (module, None) for a module's settings.
 
-    `said` are the file's rows to remember as imported, `gone` the keys to forget: a conflict that is not settled stays one.
+    `left` are those of the kept that the files no longer have. `said` are the file's rows to remember as imported, `gone` the keys to
+    forget: a conflict that is not settled stays one.
     """
 
     edit: Edit
     conflicts: list[MergeConflict]
     kept: list[AnyKey]
+    left: list[AnyKey]
     unchanged: list[AnyKey]
     pruned: list[AnyKey]
     said: list[SourceRow | ModuleRow]
@@ -111,6 +113,7 @@ class _Merging:
         self.modules: dict[str, ModuleRow | None] = {}
         self.conflicts: list[MergeConflict] = []
         self.kept: list[AnyKey] = []
+        self.left_behind: list[AnyKey] = []
         self.unchanged: list[AnyKey] = []
         self.pruned: list[AnyKey] = []
         self.said: list[SourceRow | ModuleRow] = []
@@ -140,6 +143,7 @@ class _Merging:
             self.gone.append(key)
         elif not self.prune or is_needed:
             self.kept.append(key)
+            self.left_behind += [] if is_needed else [key]
         elif _same(_canonical(table, base), base) or self.choose == "file":
             self._put(key, None)
             self.pruned.append(key)
@@ -152,7 +156,7 @@ class _Merging:
 
     def result(self) -> Merge:
         edit = Edit(self.sources, self.modules)
-        return Merge(edit, self.conflicts, self.kept, self.unchanged, self.pruned, self.said, self.gone)
+        return Merge(edit, self.conflicts, self.kept, self.left_behind, self.unchanged, self.pruned, self.said, self.gone)
 
     def _decide(self, key: AnyKey, table: Row | None, file: Row, put: Row | None, conflict: MergeConflict | None) -> None:
         if conflict and self.choose is None:

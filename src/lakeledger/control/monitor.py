@@ -4,25 +4,33 @@ from __future__ import annotations
 
 import threading
 import time
-from collections.abc import Callable, Iterator
+from collections.abc import Callable
 from dataclasses import dataclass, field
 from pathlib import Path
 from types import TracebackType
-from typing import TYPE_CHECKING, Any, Self
+from typing import TYPE_CHECKING, Self, TypeVar
 
 from lakeledger.control import memory
 from lakeledger.control.deployment import Applied
+from lakeledger.control.edits import attempts
 from lakeledger.control.imports import Import, Importer
 from lakeledger.control.opening import OpenLedger, open_control
-from lakeledger.errors import Invalid, LakeledgerError
+from lakeledger.control.reading import Files
+from lakeledger.errors import Conflict, Invalid, LakeledgerError
 from lakeledger.jobs import JobBackend
+from lakeledger.runs import describe
 
 if TYPE_CHECKING:
     from pyspark.sql import SparkSession
 
 WATCHER = "monitor"
-# A file that is still being written is given this long before it counts as broken.
+# A file that was changed more lately than this may still be written: it is left for the next look, which comes when this is over.
 SETTLE_SECONDS = 2.0
+# How often that time the last look of a bounded run waits for files that are written on and on.
+_PATIENCE = 2
+_SHORTEST_PAUSE_SECONDS = 0.05
+
+T = TypeVar("T")
 
 
 @dataclass(frozen=True)
@@ -52,12 +60,17 @@ class MetadataMonitor:
         backend: JobBackend | str | None = None,
         spark: SparkSession | None = None,
         tell: Callable[[Cycle], None] = lambda _: None,
+        settle_seconds: float = SETTLE_SECONDS,
     ) -> None:
         if not 0 < check_interval_seconds < float("inf"):
             raise Invalid(f"check_interval_seconds must be positive, not {check_interval_seconds}")
+        if not 0 <= settle_seconds < float("inf"):
+            raise Invalid(f"settle_seconds must not be negative, not {settle_seconds}")
         self._opened = open_control(control_table, ledger, backend, spark)
         self._folder = Path(volume_path).absolute() if volume_path else None
         self._interval = check_interval_seconds
+        self._settle_seconds = settle_seconds
+        self._files = Files(settle_seconds)
         self._tell = tell
         self._stop = threading.Event()
 
@@ -77,34 +90,29 @@ class MetadataMonitor:
         self._stop.set()
 
     def run_continuous(self, max_iterations: int | None = None) -> int:
-        """Look again and again, at once when a file changes, else after the interval; how often it looked."""
+        """Look again and again, at once when a file changes, else after the interval; how often it looked.
+
+        The last look, if there is one, waits for files that somebody may still be writing: nobody would come back for them.
+        """
         looked = 0
-        for _ in self._wake(max_iterations):
+        while max_iterations is None or looked < max_iterations:
+            is_last = looked + 1 == max_iterations
+            if is_last:
+                self._wait_until_settled()
             if self._stop.is_set():
                 break
-            self._tell(self.check())
+            self._tell(self._look(is_last=is_last))
             looked += 1
+            if not is_last:
+                self._wait()
         return looked
 
     def check(self) -> Cycle:
-        """Look once: import what files say, then bring the jobs of what changed to what the table says. Never raises a known error."""
-        errors: list[str] = []
-        applied: list[Applied] = []
-        version: int | None = None
-        imported = self._import(errors)
-        try:
-            deployment = self._opened.deployment
-            if self._folder is not None:  # without one, a table that is not there is a wrong name
-                deployment.table.create()
-            seen = deployment.table.read().version  # before the plan: what is committed later may not be in it
-            applied = deployment.bring()
-            errors += [f"{each.module_name}: {each.error}" for each in applied if each.error]
-            version = seen
-            if not errors:
-                self._advance(version)
-        except LakeledgerError as error:
-            errors.append(str(error))
-        return Cycle(version, imported, applied, errors)
+        """Look once: import what files say, then bring the jobs of what changed to what the table says. Never raises a known error.
+
+        A file that was changed only just now is left for the next look.
+        """
+        return self._check(is_last=False)
 
     def cursor(self) -> int | None:
         """The version of the control table up to which everything was carried out, or None."""
@@ -112,49 +120,84 @@ class MetadataMonitor:
             found = memory.cursor(tx, self._opened.deployment.table.location, WATCHER)
         return found["version"] if found else None
 
+    def _check(self, *, is_last: bool) -> Cycle:
+        errors: list[str] = []
+        applied: list[Applied] = []
+        version: int | None = None
+        imported = self._import(errors)
+        if is_last:
+            errors += [f"{file}: it is still being written, and was left out" for file in self._files.left]
+        try:
+            version, applied = self._again(self._bring)
+            errors += [f"{each.module_name}: {each.error}" for each in applied if each.error]
+            if not errors:
+                self._advance(version)
+        except LakeledgerError as error:
+            errors.append(str(error))
+        return Cycle(version, imported, applied, errors)
+
     def _advance(self, version: int) -> None:
         with self._opened.store.write() as tx:
             memory.advance(tx, self._opened.deployment.table.location, WATCHER, {"version": version})
 
+    def _look(self, *, is_last: bool) -> Cycle:
+        try:
+            return self._check(is_last=is_last)
+        except Exception as error:  # noqa: BLE001 - the outermost loop: whatever it is, it may be over at the next look
+            return Cycle(errors=[f"the monitor could not work: {describe(error)}"])
+
+    def _bring(self) -> tuple[int, list[Applied]]:
+        deployment = self._opened.deployment
+        if self._folder is not None:  # without one, a table that is not there is a wrong name
+            deployment.table.create()
+        seen = deployment.table.read().version  # before the plan: what is committed later may not be in it
+        return seen, deployment.bring()
+
     def _import(self, errors: list[str]) -> Import | None:
         if self._folder is None:
             return None
-        deployment = self._opened.deployment
-        importer = Importer(self._opened.store, self._opened.worker.name, deployment.table, Path(deployment.base))
+        folder, deployment = self._folder, self._opened.deployment
+        importer = Importer(self._opened.store, self._opened.worker.name, deployment.table, Path(deployment.base), self._files.load_all)
         try:
-            found = importer.load(self._folder)
+            found = self._again(lambda: importer.load(folder))
         except LakeledgerError as error:
-            if not (isinstance(error, Invalid) and self._folder.is_dir() and "no YAML file" in str(error)):
-                errors.append(str(error))
+            errors.append(str(error))
             return None
-        errors += [problem for problem in found.problems if not self._is_fresh(problem)]
-        errors += [line for conflict in found.conflicts for line in conflict.words()]
+        errors += [*found.problems, *(line for conflict in found.conflicts for line in conflict.words())]
         return found
 
-    def _is_fresh(self, problem: str) -> bool:
-        """Whether the file that a problem is about is so new that somebody may still be writing it."""
-        name = problem.partition(":")[0]
-        try:
-            return time.time() - Path(name).stat().st_mtime < SETTLE_SECONDS
-        except OSError:
-            return False
-
-    def _wake(self, times: int | None) -> Iterator[Any]:
-        """Now, and then whenever something happened in the folder or the interval is over."""
-        count = 0
-        while times is None or count < times:
-            yield count
-            count += 1
-            if times is not None and count >= times:
-                return
-            self._wait()
+    def _again(self, do: Callable[[], T]) -> T:
+        """Do it, again and again as long as somebody else is quicker, such as another monitor."""
+        for _ in attempts():
+            try:
+                return do()
+            except Conflict as error:
+                if not error.retryable or self._stop.is_set():
+                    raise
+                refused = error
+        raise refused
 
     def _wait(self) -> None:
+        """Until something happens in the folder, a file there is settled that was not, or the interval is over."""
+        try:
+            self._watch()
+        except Exception:  # noqa: BLE001 - the folder is gone, or nobody can watch it: the next look tells
+            self._stop.wait(self._interval)
+
+    def _watch(self) -> None:
         if self._folder is None or not self._folder.is_dir():
             self._stop.wait(self._interval)
             return
         from watchfiles import watch
 
-        milliseconds = max(1, int(self._interval * 1000))  # 0 would wait for ever
-        watcher = watch(self._folder, stop_event=self._stop, rust_timeout=milliseconds, yield_on_timeout=True, raise_interrupt=False)
+        seconds = min(self._interval, max(self._files.due_in(self._folder), _SHORTEST_PAUSE_SECONDS))
+        milliseconds = max(1, int(seconds * 1000))  # 0 would wait for ever
+        watcher = watch(self._folder, stop_event=self._stop, rust_timeout=milliseconds, yield_on_timeout=True, raise_interrupt=True)
         next(iter(watcher), None)
+
+    def _wait_until_settled(self) -> None:
+        """Until nobody can still be writing a file, or somebody does so on and on."""
+        ends = time.monotonic() + _PATIENCE * self._settle_seconds
+        while self._folder and (seconds := self._files.settles_in(self._folder)) and time.monotonic() < ends:
+            if self._stop.wait(seconds):
+                return

@@ -10,14 +10,14 @@ from typing import TYPE_CHECKING, Any, Protocol
 from lakeledger import config, db
 from lakeledger.config import Settings
 from lakeledger.control import table as tables
-from lakeledger.control.deployment import Deployment
-from lakeledger.control.settings import HERE, Program
 from lakeledger.db import Store, migrate
-from lakeledger.jobs import JobBackend
+from lakeledger.jobs import JobBackend, open_backend
 from lakeledger.runs import Worker, this_worker
 
 if TYPE_CHECKING:
     from pyspark.sql import SparkSession
+
+    from lakeledger.control.deployment import Deployment
 
 
 class OpenLedger(Protocol):
@@ -53,6 +53,9 @@ def open_control(
     spark: SparkSession | None = None,
 ) -> Opened:
     """The control table with that name, or the one in the settings. The ledger may be open, a URL, or the one in the settings."""
+    from lakeledger.control.deployment import Deployment
+    from lakeledger.control.settings import HERE, Program
+
     if ledger is None or isinstance(ledger, str):
         settings, worker = config.load(url=ledger), this_worker()
         store = _open_store(settings)
@@ -68,17 +71,6 @@ def open_control(
     program = HERE if chosen.name == "local" else Program(settings.control.package, settings.control.settings)
     deployment = Deployment(store, worker, table, chosen, str(settings.base), settings.lease_seconds, program)
     return Opened(deployment, store, worker, owns_store=ledger is None or isinstance(ledger, str))
-
-
-def open_backend(name: str, store: Store, worker: Worker) -> JobBackend:
-    """The backend of that name. Raises NotInstalled or Invalid."""
-    if name == "databricks":
-        from lakeledger.jobs.databricks import DatabricksBackend
-
-        return DatabricksBackend()
-    from lakeledger.jobs.local import LocalBackend
-
-    return LocalBackend(store, worker.name)
 
 
 def locate(location: str, base: Path) -> str:

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import glob
+import itertools
 import os
 from collections.abc import Iterator
 from pathlib import Path
@@ -35,9 +37,14 @@ def _paths(source: AnySource) -> Iterator[str]:
 
 
 def _is_there(folder: Path, path: str) -> bool:
-    if "://" in path or Path(path).expanduser().is_absolute():
+    """Whether it leads to something from there. Of a pattern that could lead through a whole disk, only the part before it is looked at."""
+    if "://" in path or path.startswith("~") or Path(path).is_absolute():
         return False  # it means the same everywhere
+    parts = Path(path).parts
+    fixed = [*itertools.takewhile(lambda part: not glob.has_magic(part), parts)]
     try:
+        if len(fixed) == len(parts) or "**" in path or ".." in parts:
+            return folder.joinpath(*fixed).exists()
         return next(folder.glob(path), None) is not None
-    except (ValueError, OSError):
+    except (ValueError, OSError, RuntimeError):
         return False

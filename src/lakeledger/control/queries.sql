@@ -2,10 +2,13 @@
 select module_name, source_id, file, imported from control_imports
  where tenant_id = :tenant_id and control_table = :control_table
 
--- name: forget_import
+-- name: forget_source
 delete from control_imports
- where tenant_id = :tenant_id and control_table = :control_table and module_name = :module_name
-   and source_id is not distinct from cast(:source_id as text)
+ where tenant_id = :tenant_id and control_table = :control_table and module_name = :module_name and source_id = :source_id
+
+-- name: forget_module
+delete from control_imports
+ where tenant_id = :tenant_id and control_table = :control_table and module_name = :module_name and source_id is null
 
 -- name: add_import
 insert into control_imports (id, tenant_id, control_table, module_name, source_id, file, imported, imported_at, imported_by)

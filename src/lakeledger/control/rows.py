@@ -10,7 +10,7 @@ from typing import Any
 from pydantic import BaseModel, TypeAdapter, ValidationError
 from pydantic_core import ErrorDetails
 
-from lakeledger import __version__, codec
+from lakeledger import codec
 from lakeledger.control import json_text, problems
 from lakeledger.control.columns import MODULES, SOURCES
 from lakeledger.control.documents import AnySource, Module, wrong_dependencies
@@ -90,7 +90,7 @@ def hashes(snapshot: Snapshot, *more: Any) -> dict[str, str]:
         said.setdefault(row.module_name, []).append(_SOURCE_VALUES(row))
     bad = {problem.key[0] for problem in snapshot.problems}
     settings = {name: _MODULE_VALUES(row) for name, row in snapshot.modules.items()}
-    return {name: codec.digest([__version__, *more, settings.get(name), sorted(found)]) for name, found in said.items() if name not in bad}
+    return {name: codec.digest([*more, settings.get(name), sorted(found)]) for name, found in said.items() if name not in bad}
 
 
 def canonical(row: SourceRow) -> SourceRow:

@@ -34,6 +34,12 @@ def substitute(document: Mapping[str, Any], given: Mapping[str, Any] | None = No
     return body, problems
 
 
+def unused(text: str, given: Mapping[str, Any]) -> frozenset[str]:
+    """The given variables that a document neither uses nor declares."""
+    keys = {name: rf"(?m)(?:^|[{{,])\s*['\"]?{re.escape(name)}['\"]?\s*:" for name in given}
+    return frozenset(name for name, key in keys.items() if f"{{var.{name}}}" not in text and not re.search(key, text))
+
+
 def escape(text: str) -> str:
     """The text as a document must have it so that nothing in it is filled in."""
     return _USE.sub(lambda use: f"${use[0]}", text)
@@ -105,10 +111,10 @@ def _filled_text(text: str, path: Path, values: Mapping[str, Any], problems: Unk
 def _look_up(name: str, path: Path, values: Mapping[str, Any], problems: Unknown) -> Any:
     value = values.get(name, values)
     if value is values:
-        what_to_do = suggest(name, list(values)) or f"; declare it under `variables:` or set {PREFIX}{name}"
+        what_to_do = suggest(name, list(values)) or f"; declare it under `variables:`, give --var {name}=… or set {PREFIX}{name}"
         problems.append((path, f"unknown variable {name!r}{what_to_do}"))
     elif isinstance(value, Missing):
-        problems.append((path, f"the variable {name!r} has no value: give it a default or set {PREFIX}{name}"))
+        problems.append((path, f"the variable {name!r} has no value: give it a default, --var {name}=…, or set {PREFIX}{name}"))
     elif isinstance(value, str) and NO_TEXT.search(value):
         problems.append((path, f"the variable {name!r} holds a character that cannot be stored"))
     else:
