@@ -56,6 +56,21 @@ def test_an_update_keeps_the_id_and_what_people_set_beside_it(backend: LocalBack
     assert (kept.next_run_at, kept.version, kept.module) == (None, 3, {"module_name": "shop"})
 
 
+def test_a_job_says_where_its_paths_begin_and_an_update_moves_it(backend: LocalBackend) -> None:
+    made = backend.create(spec())
+    assert (made.base, made.is_elsewhere("/project"), made.is_elsewhere("/moved"), made.is_elsewhere("")) == (
+        "/project",
+        False,
+        True,
+        False,
+    )
+    backend.update(made.job_id, JobSpec("shop", {"description": "by hand"}))
+    assert [job.base for job in backend.list()] == ["/project"]
+    moved = backend.update(made.job_id, JobSpec("shop", {}, {"module_name": "shop"}, "/moved"))
+    assert backend.find(made.job_id) == moved
+    assert (moved.base, backend.get(made.job_id).base, [job.base for job in backend.list()]) == ("/moved", "/moved", ["/moved"])
+
+
 def test_what_is_not_there_is_named(backend: LocalBackend) -> None:
     assert backend.find("nowhere") is None
     with pytest.raises(NotFound, match="no local job 'nowhere'"):

@@ -5,18 +5,22 @@ from __future__ import annotations
 import os
 import threading
 from collections.abc import Iterator
-from dataclasses import dataclass, field
+from contextlib import contextmanager
+from dataclasses import dataclass, field, replace
 from datetime import UTC, datetime, timedelta
 from pathlib import Path
-from typing import Any
+from typing import Any, cast
 
 import pytest
 
 from contract.making import execute, expire_lease, together, wait_until
-from lakeledger import Failed, Ledger
+from lakeledger import Failed, Invalid, Ledger
+from lakeledger.db import Database, Store, Transaction
+from lakeledger.db.queries import Query, statement
 from lakeledger.jobs import MODULE_TAG, OWNER_TAG, JobSpec
 from lakeledger.jobs.local import LocalBackend
 from lakeledger.jobs.model import JobRun
+from lakeledger.jobs.queue import sql
 from lakeledger.jobs.scheduler import Due, Outcome, Scheduler
 from lakeledger.jobs.triggers import TableVersion
 from lakeledger.runs import Status, cancelled
@@ -212,6 +216,105 @@ def test_a_scheduler_runs_only_so_much_at_a_time(world: World) -> None:
     assert sorted(world.statuses()) == ["queued"] + ["running"] * 4
 
 
+# Clocks
+
+
+@dataclass(frozen=True)
+class Shifted:
+    """A database whose clock is ahead of this process's."""
+
+    database: Database
+    ahead: timedelta
+
+    def __getattr__(self, name: str) -> Any:
+        return getattr(self.database, name)
+
+    @contextmanager
+    def transaction(self, tenant_id: str, *, write: bool) -> Iterator[Transaction]:
+        with self.database.transaction(tenant_id, write=write) as tx:
+            yield replace(tx, now=tx.now + self.ahead)
+
+
+def test_the_time_is_that_of_the_store(world: World) -> None:
+    job = world.backend.create(JobSpec("shop", {"name": "shop", "schedule": DAILY}, {"module_name": "shop"})).job_id
+    world.gate.set()
+    store = Store(cast("Database", Shifted(world.ledger.database, 3 * DAY)), world.ledger.store.tenant_id)
+    scheduler = Scheduler(store, world.ledger.worker, world.carry_out)
+    assert [due.job.name for due in scheduler.tick()] == ["shop"]
+    assert scheduler.drain(20)
+    (run,) = world.runs(job)
+    assert DAY < (run.started_at or SIX) - datetime.now(UTC) < 4 * DAY
+    assert (world.backend.get(job).next_run_at or SIX) > datetime.now(UTC) + 2 * DAY
+
+
+@pytest.mark.parametrize("same", [True, False], ids=["one scheduler", "another scheduler"])
+def test_a_clock_that_was_ahead_once_puts_no_job_off(world: World, same: bool) -> None:
+    job = world.job(schedule=DAILY)
+    scheduler = world.scheduler()
+    world.gate.set()
+    assert world.tick(scheduler, SIX + 300 * DAY) == ["shop"]
+    assert scheduler.drain(20)
+    assert world.backend.get(job).next_run_at == SIX + 301 * DAY
+    scheduler = scheduler if same else world.scheduler()
+    assert world.tick(scheduler, SIX + MINUTE) == []
+    assert world.backend.get(job).next_run_at == SIX + DAY
+    assert world.tick(scheduler, SIX + DAY) == ["shop"]
+
+
+def test_a_scheduler_that_never_saw_the_wrong_clock_brings_forward_what_it_put_off(world: World) -> None:
+    job = world.job(schedule=DAILY)
+    scheduler = world.scheduler()
+    world.tick(scheduler, SIX - MINUTE)
+    execute(world.ledger, "update local_jobs set next_run_at = :at where job_id = :id", at=SIX + 300 * DAY, id=job)
+    assert world.tick(scheduler, SIX + DAY - MINUTE) == []
+    assert world.tick(scheduler, SIX + DAY) == ["shop"]
+
+
+def test_a_claim_is_held_on_to_when_the_clock_is_put_back(world: World) -> None:
+    world.job(schedule=DAILY)
+    scheduler = world.scheduler()
+    world.tick(scheduler, SIX)
+    world.tick(scheduler, SIX + DAY)
+    lose(world, world.runs()[0])
+    world.tick(scheduler, SIX)
+    assert (world.runs()[0].claimed_until or SIX) > datetime.now(UTC)
+
+
+def test_a_trigger_that_fired_by_a_clock_that_was_ahead_fires_again(world: World, tmp_path: Path) -> None:
+    world.job(trigger={"file_arrival": {"url": str(tmp_path), "min_time_between_triggers_seconds": 600}})
+    scheduler = world.scheduler()
+    world.gate.set()
+    land(tmp_path, "a.csv", SIX)
+    assert world.tick(scheduler, SIX + 300 * DAY) == ["shop"]
+    assert scheduler.drain(20)
+    land(tmp_path, "b.csv", SIX)
+    assert world.tick(scheduler, SIX + MINUTE) == ["shop"]
+
+
+# How much it looks at
+
+
+def test_what_has_ended_is_not_looked_at_to_find_what_is_open(world: World) -> None:
+    job = world.job(schedule=DAILY)
+    values = {"due_at": SIX, "asked_by": "ann", "parameters": {}, "reason": None, "ended_at": SIX}
+    with world.ledger.store.write() as tx:
+        tx.many(sql.add_run, ({"id": f"{n}", "job_id": job, "cause": "asked", "status": "done", **values} for n in range(2_000)))
+        if tx.dialect == "postgres":
+            tx.execute(statement("analyze local_job_runs"))
+    for query in (sql.next_due_run, sql.running_runs, sql.queued_runs, sql.open_runs, sql.statuses):
+        told = explained(world.ledger, query)
+        assert "local_job_runs_queued" in told or "local_job_runs_running" in told, f"{query.name}: {told}"
+        assert "local_job_runs_by_job" not in told, f"{query.name}: {told}"
+    assert "local_job_runs_by_job" in explained(world.ledger, sql.list_runs_of, job_id=job, page_size=10)
+
+
+def explained(ledger: Ledger, query: Query, **parameters: Any) -> str:
+    """How the store would carry out a query."""
+    words = "explain query plan " if ledger.database.dialect == "sqlite" else "explain "
+    with ledger.store.read() as tx:
+        return "\n".join(str(row) for row in tx.all(statement(words + query.text("sqlite")), at=SIX, **parameters))
+
+
 # How runs end
 
 
@@ -248,6 +351,33 @@ def test_a_run_that_takes_too_long_is_ended_and_its_worker_refused(world: World)
     assert world.started[0].stop.is_set()
     assert scheduler.drain(20)
     assert world.tick(scheduler, SIX + DAY) == ["shop"]
+
+
+def test_a_run_that_took_too_long_is_not_started_again_while_it_may_be_at_work(world: World) -> None:
+    job = world.job(schedule=DAILY, timeout_seconds=60, max_retries=2)
+    scheduler = world.scheduler()
+    world.tick(scheduler, SIX)
+    wait_until(world.under_way)
+    assert world.tick(scheduler, SIX + MINUTE) == []
+    (run,) = world.runs(job)
+    assert (run.status, run.attempt, run.reason) == ("failed", 1, "timed out after 60 s")
+
+
+@pytest.mark.parametrize("raised", [True, False], ids=["not begun", "begun"])
+def test_a_run_that_is_set_up_wrong_is_not_tried_again(world: World, raised: bool) -> None:
+    world.job(schedule=DAILY, max_retries=2)
+
+    def refuse(_: Due) -> Outcome:
+        if raised:
+            raise Invalid("no such column")
+        return Outcome(None, Status.FAILED, "no such column", retryable=False)
+
+    scheduler = Scheduler(world.ledger.store, world.ledger.worker, refuse, now=lambda: world.now)
+    world.tick(scheduler, SIX)
+    assert scheduler.drain(20)
+    assert world.tick(scheduler, SIX + MINUTE) == []
+    (run,) = world.runs()
+    assert (run.status, run.attempt, run.reason) == ("failed", 1, "no such column")
 
 
 def test_a_run_that_is_cancelled_is_told_to_stop(world: World) -> None:

@@ -16,6 +16,7 @@ import pytest
 from contract.making import wait_until
 from integration.commands import answer, invoke, refused, shown
 from lakeledger import Ledger
+from lakeledger.cli.jobs import Jobs
 from lakeledger.jobs import JobSpec
 from lakeledger.jobs.local import LocalBackend
 
@@ -95,6 +96,26 @@ def test_a_job_is_paused_and_resumed_and_the_plan_leaves_it_so(deployed: list[st
     refused(["jobs", "pause", "crm", *deployed], 2, "Invalid", "nothing starts job crm by itself")
 
 
+@pytest.mark.parametrize(("status", "is_paused"), [("PAUSED", True), ("UNPAUSED", False)])
+def test_a_pause_leaves_what_was_applied_in_between(deployed: list[str], ledger: Ledger, status: str, is_paused: bool) -> None:
+    jobs = Jobs(LocalBackend(ledger.store, "ann"))
+    read_before = jobs.get("shop")
+    jobs.backend.update(read_before.job_id, JobSpec("shop", {"schedule": {"quartz_cron_expression": "0 0 9 * * ?"}}))
+    jobs.set_pause(read_before, status)
+    now = jobs.get("shop")
+    assert (now.settings["schedule"]["quartz_cron_expression"], now.is_paused) == ("0 0 9 * * ?", is_paused)
+
+
+def test_a_name_that_somebody_gave_a_job_is_shown_and_not_obeyed(deployed: list[str], ledger: Ledger) -> None:
+    backend = LocalBackend(ledger.store, "ann")
+    job_id = answer("jobs", "show", "shop", *deployed)["job"]["job_id"]
+    backend.update(job_id, JobSpec("shop", {"name": "\x1b[31mred\x1b]0;title\x07"}))
+    for words in (["jobs", "list"], ["jobs", "show", "shop"], ["jobs", "run", "shop"], ["jobs", "pause", "shop"], ["scheduler", "--once"]):
+        said = invoke(*words, *deployed)
+        assert said.exit_code == 0, said.output
+        assert not re.search(r"[\x1b\x07]", said.stdout + said.stderr), words
+
+
 def test_a_run_is_asked_for_and_carried_out_once(deployed: list[str], ledger: Ledger) -> None:
     assert "nothing was due" in shown("scheduler", "--once", *deployed)
     run_id = answer("jobs", "run", "shop", "--param", "day=monday", *deployed)["run_id"]
@@ -160,6 +181,35 @@ def test_the_scheduler_ends_cleanly_when_it_is_told_to(deployed: list[str], numb
     assert "Traceback" not in Path("err.txt").read_text()
 
 
+@pytest.mark.parametrize("where", [["jobs.yaml"], ["--control", "control/etl_control"]], ids=["file", "control table"])
+def test_a_run_is_given_parameters(deployed: list[str], ledger: Ledger, where: list[str]) -> None:
+    modules = [
+        {"module_name": "sales", "parameters": {"day": "today", "hour": "1"}, "sources": [python("a", word="{{job.parameters.day}}")]}
+    ]
+    Path("jobs.yaml").write_text(json.dumps({"modules": modules}))
+    answer("control", "load", "jobs.yaml", *deployed)
+    words = ["run", *where, "--module", "sales"]
+    (module,) = answer(*words, "--param", "day=a=b", *deployed)["modules"]
+    assert (module["run"]["parameters"], Path("noted.txt").read_text()) == ({"day": "a=b"}, "a=b\n")
+    answer(*words, *deployed)
+    assert Path("noted.txt").read_text() == "a=b\ntoday\n"
+    refused(
+        [*words, "--param", "dya=1", *deployed], 2, "Invalid", "there is no parameter 'dya': the module declares day, hour; did you mean"
+    )
+    refused([*words, "--param", "day", *deployed], 2, "Invalid", "'day' is no parameter: write it as NAME=VALUE")
+
+
+def test_each_module_is_given_the_parameters_that_it_knows(deployed: list[str]) -> None:
+    modules = [
+        {"module_name": "shop", "parameters": {"day": "today"}, "sources": [python("a", word="{{job.parameters.day}}")]},
+        {"module_name": "crm", "parameters": {"region": "eu"}, "sources": [python("a", word="{{job.parameters.region}}")]},
+    ]
+    Path("jobs.yaml").write_text(json.dumps({"modules": modules}))
+    found = answer("run", "jobs.yaml", "--param", "day=monday", "--param", "region=us", *deployed)["modules"]
+    assert [module["run"]["parameters"] for module in found] == [{"day": "monday"}, {"region": "us"}]
+    assert sorted(Path("noted.txt").read_text().split()) == ["monday", "us"]
+
+
 def test_one_module_or_one_source_of_the_control_table_is_run(deployed: list[str], ledger: Ledger) -> None:
     words = ["run", "--control", "control/etl_control"]
     (module,) = answer(*words, "--module", "shop", "--source", "items", *deployed)["modules"]
@@ -174,3 +224,27 @@ def test_one_module_or_one_source_of_the_control_table_is_run(deployed: list[str
     refused([*words, "--module", "shop", "--source", "order", *deployed], 2, "NotFound", "no source 'order' in module shop")
     refused([*words, "jobs.yaml", *deployed], 2, "Invalid", "give either a FILE or --control")
     refused(["run", "jobs.yaml", "--source", "items", *deployed], 2, "Invalid", "--source is of a control table")
+
+
+def modules_loaded_by(words: list[str]) -> set[str]:
+    """The modules that a command loads, in a process of its own."""
+    code = f"""
+import sys
+from lakeledger.cli import program
+try:
+    program.main({words!r})
+except SystemExit as done:
+    assert not done.code, done.code
+print(*sys.modules, file=sys.stderr)
+"""
+    done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True)
+    return set(done.stderr.split())
+
+
+def test_commands_load_no_more_than_they_need(deployed: list[str]) -> None:
+    for words in (["jobs", "list"], ["jobs", "show", "shop"], ["scheduler", "--once"]):
+        assert not {"pyspark", "pyarrow", "deltalake", "numpy", "pandas", "pydantic"} & modules_loaded_by([*words, *deployed]), words
+    for words in (["control", "list"], ["plan"], ["control", "sql", "select * from etl_control"]):
+        assert not {"pyspark", "pandas"} & modules_loaded_by([*words, *deployed]), words
+    checked = modules_loaded_by(["control", "validate", "jobs.yaml"])
+    assert not {"pyspark", "pyarrow", "deltalake", "numpy", "lakeledger.sync", "lakeledger.tables.model", "lakeledger.ledger"} & checked

@@ -80,7 +80,8 @@ def test_every_type_of_task_becomes_a_task_of_one_job(site: Site) -> None:
         3,
     )
     for ours in ("files", "query", "file", "function", "cleanup"):
-        assert tasks[ours]["python_wheel_task"]["parameters"][-2:] == ["--source", ours]
+        given = ["--param", "day={{job.parameters.day}}", "--param", "region={{job.parameters.region}}"]
+        assert tasks[ours]["python_wheel_task"]["parameters"][-6:] == ["--source", ours, *given]
         assert tasks[ours]["environment_key"] == made["environments"][0]["environment_key"]
     assert tasks["warehouse"]["sql_task"] == {"warehouse_id": "0a1b", "file": {"path": "/sql/totals.sql"}}
     assert tasks["book"]["notebook_task"] == {"notebook_path": "/etl/book", "base_parameters": {"day": "today"}}

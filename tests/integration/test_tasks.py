@@ -113,7 +113,8 @@ def test_a_function_that_returns_nothing_is_done(ledger: Ledger, tmp_path: Path)
         ("steps:strange", "a fact that cannot be kept as JSON"),
         ("steps:fial", "steps has no function 'fial'; did you mean 'fail'?"),
         ("steps:NUMBER", "steps:NUMBER is no function, but int"),
-        ("steps:wants", "missing 1 required positional argument: 'more'"),
+        ("steps:wants", "steps:wants needs more: add that to the task's parameters"),
+        ("steps:named", "steps:named needs ctx: add that to the task's parameters; what is to be given the context is called 'context'"),
         ("nowhere:x", "there is no module 'nowhere', neither in"),
         ("steps.inner:x", "there is no module 'steps.inner'"),
         ("broken:x", "No module named 'not_there_at_all'"),
@@ -132,6 +133,7 @@ def number(context): return 1
 async def later(context): return {}
 def strange(context): return {"what": object()}
 def wants(context, more): pass
+def named(ctx): pass
 """,
     )
     (tmp_path / "broken.py").write_text("import not_there_at_all\n", encoding="utf-8")
@@ -141,6 +143,40 @@ def wants(context, more): pass
     (row,) = logged(ledger, result)
     assert (row.status, ledger.runs.get(result.run_id).status) == ("FAILED", "FAILED")
     assert reason in (row.error_message or "")
+
+
+@pytest.mark.parametrize(
+    ("signature", "given", "seen"),
+    [
+        ("region", {"region": "eu"}, {"region": "eu"}),
+        ("", {}, {}),
+        ("*, region='us', context", {"region": "eu"}, {"region": "eu", "context": "Context"}),
+        ("region, context=None", {"region": "eu"}, {"region": "eu", "context": "Context"}),
+        ("region, **more", {"region": "eu", "limit": 1}, {"region": "eu", "more": {"limit": 1, "context": "Context"}}),
+        ("region, *more", {"region": "eu"}, {"region": "eu", "more": []}),
+        ("context", {"context": "mine"}, {"context": "mine"}),
+    ],
+)
+def test_a_function_is_called_by_name_and_given_a_context_if_it_asks_for_one(
+    sqlite_ledger: Ledger, tmp_path: Path, signature: str, given: dict[str, Any], seen: dict[str, Any]
+) -> None:
+    plain = """\
+def plain(value):
+    if isinstance(value, dict):
+        return {name: plain(each) for name, each in value.items()}
+    return value if isinstance(value, (str, int, tuple)) else type(value).__name__
+"""
+    steps_py(tmp_path, f"{plain}def tell({signature}): return plain(dict(locals()))\n")
+    result = run(sqlite_ledger, module(call("a", "tell", given)), tmp_path)
+    assert only(result).error is None
+    metadata = logged(sqlite_ledger, result)[0].metadata
+    assert {name: metadata[name] for name in metadata if name != "execution_order"} == seen
+
+
+def test_a_parameter_that_a_function_does_not_have_is_named(sqlite_ledger: Ledger, tmp_path: Path) -> None:
+    steps_py(tmp_path, "def tell(region, limit=1): pass\n")
+    result = run(sqlite_ledger, module(call("a", "tell", {"regoin": "eu"})), tmp_path)
+    assert error_of(result) == "steps:tell has no parameter 'regoin': it takes region, limit; did you mean 'region'?"
 
 
 def test_code_that_was_changed_is_run_as_it_is_now(ledger: Ledger, tmp_path: Path) -> None:
@@ -307,21 +343,38 @@ def test_a_task_that_takes_too_long_is_given_up_and_cannot_commit_any_more(ledge
     assert (rows["late"].status, rows["late"].error_message) == ("FAILED", "timed out after 1 s")
 
 
-def test_a_task_that_took_too_long_is_tried_again(ledger: Ledger, tmp_path: Path) -> None:
-    steps_py(
-        tmp_path,
-        """\
-def slow_once(context):
-    tried = context.base / "tried"
-    if not tried.exists():
-        tried.write_text("")
-        assert context.stop.wait(60)
-""",
-    )
-    result = run(ledger, module(call("a", "slow_once", timeout_seconds=1, max_retries=1)), tmp_path)
-    assert only(result).status == "COMPLETED"
-    assert [row.status for row in logged(ledger, result)] == ["FAILED", "COMPLETED"]
+def test_a_task_that_took_too_long_is_not_started_again_while_it_may_be_at_work(ledger: Ledger, tmp_path: Path) -> None:
+    steps_py(tmp_path, "def slow(context): assert context.stop.wait(60)\n")
+    result = run(ledger, module(call("a", "slow", timeout_seconds=1, max_retries=1)), tmp_path)
+    assert error_of(result) == "timed out after 1 s"
+    assert [row.status for row in logged(ledger, result)] == ["FAILED"]
+    assert not result.retryable
     wait_until(no_thread_left)
+
+
+@pytest.mark.parametrize(
+    "source",
+    [
+        task("a", "python", {"function": "nowhere:x"}),
+        task("a", "python", {"function": "steps:fail", "parameters": {"nothing": 1}}),
+        task("a", "notebook", {"notebook_path": "nowhere"}),
+        task("a", "python_wheel", {"package_name": "nowhere", "entry_point": "x"}),
+        task("a", "python", {"function": "steps:forbidden"}),
+    ],
+    ids=["no module", "no parameter", "no notebook", "no package", "not allowed"],
+)
+def test_a_task_that_is_set_up_wrong_is_not_tried_again(sqlite_ledger: Ledger, tmp_path: Path, source: dict[str, Any]) -> None:
+    steps_py(tmp_path, "from lakeledger import Forbidden\ndef fail(): pass\ndef forbidden(): raise Forbidden('not yours')\n")
+    result = run(sqlite_ledger, module({**source, "max_retries": 2}), tmp_path)
+    assert error_of(result)
+    assert [row.attempt for row in logged(sqlite_ledger, result)] == [1]
+    assert not result.retryable
+
+
+def test_a_conflict_is_tried_again(sqlite_ledger: Ledger, tmp_path: Path) -> None:
+    steps_py(tmp_path, FLAKY.replace("ValueError(", "Conflict(").replace("def flaky", "from lakeledger import Conflict\ndef flaky"))
+    result = run(sqlite_ledger, module(call("a", "flaky", {"good_at": 3}, max_retries=2)), tmp_path)
+    assert [(row.status, row.attempt) for row in logged(sqlite_ledger, result)] == [("FAILED", 1), ("FAILED", 2), ("COMPLETED", 3)]
 
 
 # Cancellation
@@ -608,6 +661,23 @@ def test_a_query_may_name_the_parameters_of_the_job(sqlite_lake: Ledger, tmp_pat
     for day, other, written in (("monday", "x", 1), ("monday", "y", 0), ("tuesday", "y", 1)):
         assert run(sqlite_lake, what, tmp_path, {"day": day, "other": other}).rows == written
         assert [tuple(row) for row in sqlite_lake.read("days").collect()] == [(day, 2)]
+
+
+def test_a_column_that_is_not_there_is_tried_once(sqlite_lake: Ledger, tmp_path: Path) -> None:
+    steps_py(tmp_path, "def ask(context): context.spark.range(1).select('nothing').collect()\n")
+    query = {"task_type": "sql_query", "sql_task": {"sql_query": "select nothing from range(1)"}}
+    source = {"source_id": "q", "source_type": "sql", "target_config": {"table": "x"}, "transformation_config": query, "max_retries": 2}
+    result = run(sqlite_lake, module(source, call("p", "ask", max_retries=2)), tmp_path)
+    assert [(row.step_name, row.attempt) for row in logged(sqlite_lake, result)] == [("q", 1), ("p", 1)]
+    assert all("nothing" in (step.error or "") for step in result.failed)
+    assert not result.retryable
+
+
+def test_what_fails_while_spark_works_is_tried_again(sqlite_lake: Ledger, tmp_path: Path) -> None:
+    query = {"task_type": "sql_query", "sql_task": {"sql_query": "select raise_error('no luck') as x"}}
+    source = {"source_id": "q", "source_type": "sql", "target_config": {"table": "x"}, "transformation_config": query, "max_retries": 1}
+    result = run(sqlite_lake, module(source), tmp_path)
+    assert [row.attempt for row in logged(sqlite_lake, result)] == [1, 2]
 
 
 def test_a_load_that_committed_in_time_is_not_given_up(sqlite_lake: Ledger, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:

@@ -69,7 +69,8 @@ class Jobs:
         """Let what starts the job rest, or not. Raises Invalid if nothing starts it."""
         from lakeledger.jobs import JobSpec
 
-        parts = {name: {**job.settings[name], "pause_status": status} for name in ("schedule", "trigger") if job.settings.get(name)}
+        # Only that: whatever else somebody has changed since the job was read stays.
+        parts = {name: {"pause_status": status} for name in ("schedule", "trigger") if job.settings.get(name)}
         if not parts:
             raise Invalid(f"nothing starts job {job.name} by itself: it has neither a schedule nor a trigger")
         return self.backend.update(job.job_id, JobSpec(job.module_name or job.name, parts))
@@ -78,7 +79,7 @@ class Jobs:
 @contextmanager
 def open_jobs(options: Options) -> Iterator[Jobs]:
     """The jobs of the settings' backend. Raises NotInstalled or Invalid."""
-    from lakeledger.control.opening import open_backend
+    from lakeledger.jobs import open_backend
 
     with options.open() as ledger:
         yield Jobs(open_backend(ledger.settings.control.backend, ledger.store, ledger.worker))
@@ -162,7 +163,7 @@ def run_job(options: Options, job_id: str, parameters: Sequence[str]) -> None:
     if options.as_json:
         show.print_json({"job_id": job.job_id, "run_id": run_id})
         return
-    click.echo(f"run {run_id} of {job.name} was asked for")
+    click.echo(show.safe(f"run {run_id} of {job.name} was asked for"))
     if opened.backend.name == "local":
         show.print_next(options.command("scheduler --once"))
 
@@ -224,7 +225,7 @@ def _set_pause(options: Options, job_id: str, status: str, back: str) -> None:
     if options.as_json:
         show.print_json({"job_id": job.job_id, "is_paused": job.is_paused})
         return
-    click.echo(f"{job.name} is {'paused' if job.is_paused else 'started again by its schedule or trigger'}")
+    click.echo(show.safe(f"{job.name} is {'paused' if job.is_paused else 'started again by its schedule or trigger'}"))
     show.print_next(options.command(f"jobs {back} {shlex.quote(job.module_name or job.job_id)}"))
 
 

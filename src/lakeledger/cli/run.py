@@ -5,7 +5,7 @@ from __future__ import annotations
 import os
 import signal
 import threading
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass
 from pathlib import Path
@@ -15,10 +15,11 @@ import click
 
 from lakeledger import Ledger, SparkSettings, config
 from lakeledger.cli import DONE, FAILED, INTERRUPTED, PARTLY_FAILED, show
+from lakeledger.cli.control_table import pairs
 from lakeledger.cli.options import Options, shared
 from lakeledger.cli.progress import Progress, watch
 from lakeledger.config import suggest
-from lakeledger.errors import Failed, LakeledgerError, NotFound
+from lakeledger.errors import Failed, Invalid, LakeledgerError, NotFound
 from lakeledger.runs import Run, Status, Step
 from lakeledger.runs.model import TRIGGERS
 
@@ -60,23 +61,34 @@ class Outcome:
 @click.option("--module", metavar="NAME", help="Run only this module.")
 @click.option("--control", "control_table", metavar="TABLE", help="Run what this control table says, instead of a file.")
 @click.option("--source", metavar="ID", help="With --control: run only this source of the module.")
+@click.option("--param", "parameters", metavar="NAME=VALUE", multiple=True, help="A parameter of the run; may be repeated.")
 @click.option("--trigger", type=click.Choice(TRIGGERS), default="manual", show_default=True, help="Who or what starts it, for the run log.")
 @shared('{"modules": [{"module_name", "run": row of pipeline_runs, "steps": [row of step_logs]}]}')
-def run(options: Options, file: Path | None, module: str | None, control_table: str | None, source: str | None, trigger: str) -> int:
+def run(
+    options: Options,
+    file: Path | None,
+    module: str | None,
+    control_table: str | None,
+    source: str | None,
+    parameters: Sequence[str],
+    trigger: str,
+) -> int:
     """Run the pipelines of FILE, by default pipeline.yaml beside lakeledger.toml.
 
     The file is checked first. Each source loads what is new and commits it with its position; a failing source does not stop
     its neighbours, only what waits for it. Exit 0 if all went well, 3 if some sources failed, 1 if all did.
 
       lakeledger run
-      lakeledger run pipelines/shop.yaml --module shop
+      lakeledger run pipelines/shop.yaml --module shop --param day=2026-01-31
       lakeledger run --control control/etl_control --module shop --source orders
     """
+    values = pairs(parameters, "parameter")
     modules, base = _chosen(options, file, module, control_table, source)
+    check_parameters(modules, values)
     with watch(modules, silent=options.as_json) as progress:
         spark = Interrupter(progress)
         with Ledger(options.settings(), start_spark=spark.start) as ledger, spark.listening():
-            outcomes = [_run(ledger, progress, each, base, trigger, source, contain=len(modules) > 1) for each in modules]
+            outcomes = [_run(ledger, progress, each, base, trigger, source, values, contain=len(modules) > 1) for each in modules]
     if options.as_json:
         show.print_json({"modules": [outcome.document() for outcome in outcomes]})
     else:
@@ -84,6 +96,16 @@ def run(options: Options, file: Path | None, module: str | None, control_table: 
             _show(outcome)
         show.print_next(options.command(_next(outcomes)))
     return exit_code(outcomes)
+
+
+def check_parameters(modules: Sequence[Module], given: Mapping[str, str]) -> None:
+    """Raises Invalid for a parameter that is none of those that the modules declare, unless one of them declares none."""
+    if not all(module.parameters for module in modules):
+        return
+    known = sorted({name for module in modules for name in module.parameters})
+    for name in given:
+        if name not in known:
+            raise Invalid(f"there is no parameter {name!r}: the module declares {', '.join(known)}{suggest(name, known)}")
 
 
 class Interrupter:
@@ -174,7 +196,17 @@ def _load(path: Path, name: str | None) -> list[Module]:
     return chosen
 
 
-def _run(ledger: Ledger, progress: Progress, module: Module, base: Path, trigger: str, source: str | None, *, contain: bool) -> Outcome:
+def _run(
+    ledger: Ledger,
+    progress: Progress,
+    module: Module,
+    base: Path,
+    trigger: str,
+    source: str | None,
+    parameters: Mapping[str, str],
+    *,
+    contain: bool,
+) -> Outcome:
     """Run one module, or one source of it. With `contain`, one that cannot start does not stop the others."""
 
     def tell(step: StepResult) -> None:
@@ -183,7 +215,8 @@ def _run(ledger: Ledger, progress: Progress, module: Module, base: Path, trigger
     try:
         # The neighbours of a single source may run at the same time, as tasks of the same job.
         pipeline = None if source is None else f"{module.module_name}.{source}"
-        result = ledger.run_module(module, base, trigger, tell, pipeline=pipeline)
+        given = {name: value for name, value in parameters.items() if name in module.parameters or not module.parameters}
+        result = ledger.run_module(module, base, trigger, tell, given, pipeline=pipeline)
     except LakeledgerError as error:
         if not contain:
             raise

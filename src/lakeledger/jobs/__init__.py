@@ -7,7 +7,11 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
-from typing import Any, Protocol
+from typing import TYPE_CHECKING, Any, Protocol
+
+if TYPE_CHECKING:
+    from lakeledger.db import Store
+    from lakeledger.runs import Worker
 
 # Tags by which a job is known to be ours, also when the ledger has lost sight of it.
 OWNER_TAG = "lakeledger"
@@ -32,10 +36,11 @@ class JobSpec:
 
 @dataclass(frozen=True)
 class Job:
-    """A job as its backend has it now."""
+    """A job as its backend has it now. `base` is where its module's paths begin, if the backend keeps that."""
 
     job_id: str
     settings: dict[str, Any]
+    base: str | None = None
 
     @property
     def name(self) -> str:
@@ -48,6 +53,10 @@ class Job:
     @property
     def module_name(self) -> str | None:
         return self.tags.get(MODULE_TAG)
+
+    def is_elsewhere(self, base: str) -> bool:
+        """Whether its module's paths begin at another place than this."""
+        return self.base is not None and base not in ("", self.base)
 
     @property
     def is_paused(self) -> bool:
@@ -81,3 +90,14 @@ class JobBackend(Protocol):
     def cancel(self, run_id: str) -> object:
         """End a run that waits or is under way. Raises NotFound, or Conflict if it has ended."""
         ...
+
+
+def open_backend(name: str, store: Store, worker: Worker) -> JobBackend:
+    """The backend of that name. Raises NotInstalled or Invalid."""
+    if name == "databricks":
+        from lakeledger.jobs.databricks import DatabricksBackend
+
+        return DatabricksBackend()
+    from lakeledger.jobs.local import LocalBackend
+
+    return LocalBackend(store, worker.name)

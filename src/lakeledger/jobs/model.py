@@ -7,7 +7,11 @@ from dataclasses import dataclass
 from datetime import datetime, timedelta
 from typing import Any
 
+from lakeledger.errors import Forbidden, Invalid, NotInstalled
 from lakeledger.jobs import Job
+
+# What is wrong as it was set up, and stays so however often it is tried.
+CONFIGURATION_ERRORS = (Invalid, NotInstalled, Forbidden)
 
 
 @dataclass(frozen=True)
@@ -30,7 +34,7 @@ class LocalJob:
 
     @property
     def job(self) -> Job:
-        return Job(self.job_id, self.settings)
+        return Job(self.job_id, self.settings, self.base)
 
     @property
     def pipeline_id(self) -> str:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections import Counter
 from collections.abc import Mapping
 from datetime import datetime, timedelta
 from typing import Any
@@ -54,12 +55,13 @@ def get(tx: Transaction, id: str) -> JobRun:
 
 def history(tx: Transaction, job_id: str | None = None, limit: int = 50) -> list[JobRun]:
     """The runs of a job, or of all, newest first."""
-    return [JobRun(**row) for row in tx.all(sql.list_runs, job_id=job_id, page_size=limit)]
+    rows = tx.all(sql.list_runs, page_size=limit) if job_id is None else tx.all(sql.list_runs_of, job_id=job_id, page_size=limit)
+    return [JobRun(**row) for row in rows]
 
 
 def unfinished(tx: Transaction, job_id: str) -> list[JobRun]:
     """The runs of a job that wait or are under way."""
-    return [JobRun(**row) for row in tx.all(sql.unfinished_runs, job_id=job_id)]
+    return [JobRun(**row) for row in tx.all(sql.open_runs) if row["job_id"] == job_id]
 
 
 def running(tx: Transaction) -> list[JobRun]:
@@ -74,7 +76,7 @@ def queued(tx: Transaction, at: datetime) -> list[JobRun]:
 
 def count_open(tx: Transaction) -> dict[tuple[str, str], int]:
     """How many runs of which job are `queued` and `running`."""
-    return {(row["job_id"], row["status"]): int(row["count"]) for row in tx.all(sql.count_open)}
+    return Counter((row["job_id"], row["status"]) for row in tx.all(sql.statuses))
 
 
 def claim(tx: Transaction, run: JobRun, worker: Worker, at: datetime, lease_seconds: float) -> JobRun | None:
@@ -105,10 +107,18 @@ def again(tx: Transaction, run: JobRun, start_after: datetime, reason: str, run_
 
 
 def end(
-    tx: Transaction, job: LocalJob, run: JobRun, status: str, at: datetime, reason: str | None = None, run_id: str | None = None
+    tx: Transaction,
+    job: LocalJob,
+    run: JobRun,
+    status: str,
+    at: datetime,
+    reason: str | None = None,
+    run_id: str | None = None,
+    *,
+    retryable: bool = True,
 ) -> JobRun | None:
     """End a running attempt; one that failed is queued again while the job has retries left. None if it has ended already."""
-    if status == "failed" and run.attempt <= job.max_retries:
+    if status == "failed" and retryable and run.attempt <= job.max_retries:
         told = f"attempt {run.attempt} failed: {reason}"
         return again(tx, run, at + job.retry_pause, told, run_id, attempt=run.attempt + 1)
     return finish(tx, run, status, at, reason, run_id)

@@ -11,13 +11,14 @@ import re
 from collections.abc import Mapping, Sequence
 from datetime import UTC, datetime, timedelta
 from math import ceil
-from typing import Any
+from typing import TYPE_CHECKING, Any
 from zoneinfo import ZoneInfo, available_timezones
-
-from croniter import CroniterBadDateError, CroniterError, croniter  # type: ignore[import-untyped]  # it has no types
 
 from lakeledger.config import suggest
 from lakeledger.errors import Invalid
+
+if TYPE_CHECKING:
+    from croniter import croniter  # type: ignore[import-untyped]  # it has no types
 
 QUARTZ_FIELDS = ("second", "minute", "hour", "day of month", "month", "day of week", "year")
 UNIX_FIELDS = QUARTZ_FIELDS[1:6]
@@ -44,6 +45,8 @@ _WORDS = {
 
 def next_time(schedule: Mapping[str, Any], after: datetime) -> datetime | None:
     """When the schedule is due next, after that time. None if it is paused, or if that time never comes. Raises Invalid."""
+    from croniter import CroniterBadDateError
+
     times, zone = _parse(schedule)
     if schedule.get("pause_status") == "PAUSED":
         return None
@@ -113,6 +116,8 @@ def _shown(at: datetime, zone: ZoneInfo) -> datetime:
 
 
 def _parse(schedule: Mapping[str, Any], *, strict: bool = False) -> tuple[croniter, ZoneInfo]:
+    from croniter import CroniterError, croniter
+
     quartz, unix = schedule.get("quartz_cron_expression"), schedule.get("cron")
     if bool(quartz) == bool(unix):
         raise Invalid("a schedule has either a quartz_cron_expression or a cron expression, for example `0 0 6 * * ?` or `0 6 * * *`")
@@ -174,6 +179,8 @@ def _quartz_day(text: str, item: str) -> str:
 
 def _check_field(text: str, name: str, field: str, alone: Sequence[str], *, second_at_beginning: bool = False) -> None:
     """One field, in an expression where nothing else can be wrong. Raises Invalid."""
+    from croniter import CroniterError, croniter
+
     words = sorted(_WORDS.get(name, ()))
     unknown = [word for word in re.findall(r"[^\W\d_]+", field) if word not in words]
     close = suggest(unknown[0], words) if unknown else ""

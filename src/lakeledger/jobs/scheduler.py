@@ -3,12 +3,13 @@
 What was due while no scheduler ran is made up for by one run, under the first due time that was missed. A run that is due while
 `max_concurrent_runs` of its job are open is skipped, and noted as skipped, unless the job's `queue` is enabled; one that somebody asked
 for waits, and a trigger does not look until there is room. A run whose worker was lost is ended by what it committed; it is tried again
-if its job has `max_retries` left, or if it never began.
+if its job has `max_retries` left, or if it never began. One that is set up wrong or took too long is not tried again.
 """
 
 from __future__ import annotations
 
 import threading
+import time
 from collections.abc import Callable, Mapping, Sequence
 from contextlib import suppress
 from dataclasses import dataclass, field
@@ -16,12 +17,11 @@ from datetime import datetime, timedelta
 from pathlib import Path
 from typing import Any, cast
 
-from lakeledger import clock
 from lakeledger.db import Store, Transaction
 from lakeledger.errors import Conflict, LakeledgerError
 from lakeledger.jobs import queue, schedule, triggers
 from lakeledger.jobs.local import get_job, sql
-from lakeledger.jobs.model import JobRun, LocalJob
+from lakeledger.jobs.model import CONFIGURATION_ERRORS, JobRun, LocalJob
 from lakeledger.jobs.triggers import Fired, TableVersion
 from lakeledger.lake import Storage
 from lakeledger.runs import Status, Worker, describe, failed, recovery
@@ -35,6 +35,8 @@ LOOK_SECONDS = 10.0
 # How long a run that found its module busy waits before it tries again.
 BUSY_SECONDS = 5.0
 GRACE_SECONDS = 30.0
+# How often it is looked whether a clock that was wrong has put jobs off.
+CHECK_EVERY = timedelta(minutes=5)
 KEPT = timedelta(days=30)
 TIDY_EVERY = timedelta(hours=1)
 
@@ -69,11 +71,12 @@ class Due:
 
 @dataclass(frozen=True)
 class Outcome:
-    """How a run went: its id in the run log, how it ended there, and why."""
+    """How a run went: its id in the run log, how it ended there, why, and whether another try may help."""
 
     run_id: str | None
     status: Status
     reason: str | None = None
+    retryable: bool = True
 
 
 Execute = Callable[[Due], Outcome]
@@ -81,7 +84,10 @@ Versions = Callable[[Sequence[str]], Mapping[str, TableVersion]]
 
 
 class Scheduler:
-    """One process that carries out local jobs. `versions` tells where tables stand, `tell` hears what is wrong with a job."""
+    """One process that carries out local jobs. `versions` tells where tables stand, `tell` hears what is wrong with a job.
+
+    The time is the store's, which is the same for all schedulers, unless `now` tells another.
+    """
 
     def __init__(
         self,
@@ -91,7 +97,7 @@ class Scheduler:
         *,
         versions: Versions = lambda _: {},
         tell: Callable[[str], None] = lambda _: None,
-        now: Callable[[], datetime] = clock.now,
+        now: Callable[[], datetime] | None = None,
         lease_seconds: float = LEASE_SECONDS,
         parallel: int = PARALLEL_RUNS,
         look_seconds: float = LOOK_SECONDS,
@@ -101,7 +107,7 @@ class Scheduler:
         self._execute = execute
         self._versions = versions
         self._tell = tell
-        self._now = now
+        self._now = now or self._store_time
         self._lease_seconds = lease_seconds
         self._parallel = parallel
         self._look_every = timedelta(seconds=look_seconds)
@@ -109,6 +115,7 @@ class Scheduler:
         self._mine: dict[str, tuple[Due, threading.Thread]] = {}
         self._problems: dict[str, str] = {}
         self._looked_at: datetime | None = None
+        self._checked_at: datetime | None = None
         self._renewed_at: datetime | None = None
         self._tidied_at: datetime | None = None
 
@@ -117,6 +124,7 @@ class Scheduler:
         at = now or self._now()
         self._settle_lost(at)
         self._watch_mine(at)
+        self._bring_forward(at)
         self._queue_due(at)
         self._look(at)
         return self._start(at)
@@ -140,12 +148,16 @@ class Scheduler:
 
     def drain(self, seconds: float) -> bool:
         """Wait until nothing of this scheduler is under way; False if something still is."""
-        ends = clock.now() + timedelta(seconds=seconds)
-        while (left := self._under_way()) and (wait := (ends - clock.now()).total_seconds()) > 0:
+        ends = time.monotonic() + seconds
+        while (left := self._under_way()) and (wait := ends - time.monotonic()) > 0:
             left[0][1].join(min(wait, POLL_SECONDS))
             with suppress(LakeledgerError):  # What cannot be held on to now, others will settle.
                 self._watch_mine(self._now())
         return not self._under_way()
+
+    def _store_time(self) -> datetime:
+        with self._store.read() as tx:
+            return tx.now
 
     def _settle_lost(self, at: datetime) -> None:
         """End the runs of lost schedulers by what they committed."""
@@ -190,7 +202,7 @@ class Scheduler:
                 self._let_go(due)
             elif due.job.timeout and due.run.started_at and at - due.run.started_at >= due.job.timeout:
                 late.append(due)
-        if late or self._renewed_at is None or at - self._renewed_at >= timedelta(seconds=self._lease_seconds / 3):
+        if late or not _was_just_done(self._renewed_at, at, timedelta(seconds=self._lease_seconds / 3)):
             self._renewed_at = at
             with self._store.write() as tx:
                 for due in late:
@@ -205,7 +217,7 @@ class Scheduler:
         found = queue.ledger_run(tx, due.job, due.run)
         if found and found.is_open:
             run_log.finish(tx, found.id, failed(reason), self._worker.name, from_outside=True)
-        queue.end(tx, due.job, due.run, "failed", at, reason, found.id if found else None)
+        queue.end(tx, due.job, due.run, "failed", at, reason, found.id if found else None, retryable=False)
 
     def _let_go(self, due: Due) -> None:
         """It has ended, whatever its thread does: the ledger refuses what it would still commit."""
@@ -216,6 +228,23 @@ class Scheduler:
     def _under_way(self) -> list[tuple[Due, threading.Thread]]:
         with self._lock:
             return list(self._mine.values())
+
+    def _bring_forward(self, at: datetime) -> None:
+        """Let no job wait longer than its schedule says, because a clock that was ahead once said when it is due."""
+        if _was_just_done(self._checked_at, at, CHECK_EVERY):
+            return
+        self._checked_at = at
+        with self._store.read() as tx:
+            if not self._put_off(tx, at):
+                return
+        with self._store.write() as tx:
+            for job in self._put_off(tx, at):
+                tx.execute(sql.set_next_run, job_id=job.job_id, next_run_at=self._next_time(job, at))
+
+    def _put_off(self, tx: Transaction, at: datetime) -> list[LocalJob]:
+        """The jobs that are due before the time for which they wait."""
+        waiting = [LocalJob(**row) for row in tx.all(sql.waiting_jobs, at=at)]
+        return [job for job in waiting if (due := self._next_time(job, at)) and due < cast("datetime", job.next_run_at)]
 
     def _queue_due(self, at: datetime) -> None:
         with self._store.read() as tx:
@@ -242,7 +271,7 @@ class Scheduler:
 
     def _look(self, at: datetime) -> None:
         """See whether what triggers wait for has come."""
-        if self._looked_at is not None and timedelta(0) <= at - self._looked_at < self._look_every:
+        if _was_just_done(self._looked_at, at, self._look_every):
             return
         self._looked_at = at
         with self._store.read() as tx:
@@ -298,7 +327,7 @@ class Scheduler:
         except Conflict as error:
             outcome = Outcome(None, Status.SKIPPED if error.retryable else Status.FAILED, str(error))
         except BaseException as error:  # noqa: BLE001 - the outermost loop of a run: whatever it raised, its end is written down
-            outcome = Outcome(None, Status.FAILED, _told(error))
+            outcome = Outcome(None, Status.FAILED, _told(error), not isinstance(error, CONFIGURATION_ERRORS))
         try:
             with self._store.write() as tx:
                 self._end(tx, due, outcome)
@@ -313,7 +342,7 @@ class Scheduler:
         if outcome.status == Status.SKIPPED and (run.waits or due.job.queues):
             queue.again(tx, run, at + timedelta(seconds=BUSY_SECONDS), outcome.reason or "", attempt=run.attempt)
             return
-        queue.end(tx, due.job, run, _ENDINGS[outcome.status], at, outcome.reason, outcome.run_id)
+        queue.end(tx, due.job, run, _ENDINGS[outcome.status], at, outcome.reason, outcome.run_id, retryable=outcome.retryable)
 
     def _pause(self) -> float:
         """Until the next due time, but not for long: others queue runs, too."""
@@ -325,7 +354,7 @@ class Scheduler:
 
     def _tidy(self) -> None:
         at = self._now()
-        if self._tidied_at is None or at - self._tidied_at >= TIDY_EVERY:
+        if not _was_just_done(self._tidied_at, at, TIDY_EVERY):
             self._tidied_at = at
             with self._store.write() as tx:
                 queue.forget(tx, at - KEPT)
@@ -335,6 +364,11 @@ class Scheduler:
         if self._problems.get(job_id) != problem:
             self._problems[job_id] = problem
             self._tell(problem)
+
+
+def _was_just_done(last: datetime | None, at: datetime, pause: timedelta) -> bool:
+    """Whether it was done so lately that it need not be done again; a clock that was put back is no reason to wait for it."""
+    return last is not None and timedelta(0) <= at - last < pause
 
 
 def _is_full(job: LocalJob, counts: Mapping[tuple[str, str], int]) -> bool:

@@ -82,9 +82,11 @@ def _id(file: StoredFile) -> str:
 
 
 def _is_time(wanted: Mapping[str, Any], seen: Mapping[str, Any], now: datetime) -> bool:
-    """Whether the trigger may fire again so soon."""
-    last = seen.get("fired_at")
-    return last is None or codec.to_time(str(last)) <= now - _seconds(wanted, "min_time_between_triggers_seconds", 0)
+    """Whether the trigger may fire again so soon. A last time that is still to come was told by a wrong clock."""
+    if (last := seen.get("fired_at")) is None:
+        return True
+    fired_at = codec.to_time(str(last))
+    return fired_at > now or fired_at <= now - _seconds(wanted, "min_time_between_triggers_seconds", 0)
 
 
 def _seconds(wanted: Mapping[str, Any], name: str, default: float) -> timedelta:

@@ -10,6 +10,7 @@ from dataclasses import dataclass, replace
 from lakeledger.control.documents import TaskSource
 from lakeledger.control.graph import Task
 from lakeledger.errors import LakeledgerError
+from lakeledger.jobs.model import CONFIGURATION_ERRORS
 from lakeledger.pipelines import references
 from lakeledger.pipelines.interrupting import Interruptible
 from lakeledger.pipelines.load import Loaded, load
@@ -21,13 +22,14 @@ INTERRUPT_SECONDS = 0.5
 
 @dataclass(frozen=True)
 class StepResult:
-    """How one source of a module went."""
+    """How one source of a module went. Trying again cannot help if it is set up wrong; one that took too long may still be at work."""
 
     source_id: str
     target: str
     status: Status
     loaded: Loaded | None = None
     error: str | None = None
+    retryable: bool = True
 
 
 Progress = Callable[[StepResult], None]
@@ -60,9 +62,9 @@ class Attempt:
         self.context.stop.set()
         threading.Thread(target=self._interrupt, name=f"interrupt-{self.task.key}", daemon=True).start()
 
-    def ended(self, status: Status, loaded: Loaded | None = None, error: str | None = None) -> StepResult:
+    def ended(self, status: Status, loaded: Loaded | None = None, error: str | None = None, *, retryable: bool = True) -> StepResult:
         """A result of this task."""
-        return StepResult(self.task.source.source_id, self.task.source.target, status, loaded, error)
+        return StepResult(self.task.source.source_id, self.task.source.target, status, loaded, error, retryable)
 
     def _interrupt(self) -> None:
         # Again and again: it may be about to start another query.
@@ -86,7 +88,8 @@ class Attempt:
                 step.rows_processed = loaded.rows
                 step.metadata.update(loaded.detail)
         except LakeledgerError as error:
-            return self.ended(Status.FAILED, error=" ".join(str(error).split()))
+            told = " ".join(str(error).split())
+            return self.ended(Status.FAILED, error=told, retryable=not isinstance(error, CONFIGURATION_ERRORS))
         except Exception as error:  # noqa: BLE001 - the outermost loop of a step: one source must not stop the others
             return self.ended(Status.FAILED, error=describe(error))
         return self.ended(Status.COMPLETED, loaded)

@@ -25,9 +25,10 @@ def run_due(plane: Plane, begin: Callable[..., ActiveRun], due: Due, *, ledger: 
     spark = Interruptible(plane.spark, alone=True)
     given = {"by": due.run.asked_by, "parameters": due.parameters, "config_hash": module.config_hash, "exclusive": due.is_exclusive}
     run: ActiveRun | None = None
+    retryable = True
     try:
         with begin(module.module_name, _trigger(due), idempotency_key=due.key, retry_of=due.run.run_id, **given) as run:
-            run_module(
+            result = run_module(
                 replace(plane, spark=spark.session),
                 run,
                 module,
@@ -38,10 +39,11 @@ def run_due(plane: Plane, begin: Callable[..., ActiveRun], due: Due, *, ledger: 
                 interrupt=spark.interrupt,
                 ledger=ledger,
             )
+            retryable = result.retryable
     except Conflict:
         if run is None:  # It did not begin. Otherwise somebody ended it, and the run log says how.
             raise
-    return _ended(plane, run.id)
+    return _ended(plane, run.id, retryable=retryable)
 
 
 def _module(due: Due) -> Module:
@@ -59,8 +61,8 @@ def _trigger(due: Due) -> str:
     return "manual" if due.run.waits else "scheduler"
 
 
-def _ended(plane: Plane, run_id: str) -> Outcome:
+def _ended(plane: Plane, run_id: str, *, retryable: bool) -> Outcome:
     """What the run log says of it."""
     with plane.store.read() as tx:
         run = run_log.get(tx, run_id)
-    return Outcome(run_id, Status(run.status), run.error_message)
+    return Outcome(run_id, Status(run.status), run.error_message, retryable)

@@ -16,6 +16,7 @@ from lakeledger.pipelines.sources import files
 from lakeledger.pipelines.write import Write, write
 from lakeledger.runs import Fence
 from lakeledger.sync import Advance, Marker, Source, SourceFile
+from lakeledger.sync.failures import ErrorType, classify
 from lakeledger.sync.positions import store as positions
 from lakeledger.tables import Committed, Table, store
 from lakeledger.tables.commit import find_applied
@@ -54,7 +55,13 @@ def load(
     except LakeledgerError:
         raise
     except Exception as error:  # Spark's own errors: the adapter's place to translate them.
-        raise Failed(explain(error)) from error
+        raise translated(error) from error
+
+
+def translated(error: Exception) -> Invalid | Failed:
+    """Spark's error as ours: Invalid if what was asked for is wrong, such as a column that is not there, else Failed."""
+    wrong = classify(error) is ErrorType.SCHEMA
+    return Invalid(explain(error)) if wrong else Failed(explain(error))
 
 
 def explain(error: Exception) -> str:

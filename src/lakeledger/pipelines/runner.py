@@ -45,6 +45,11 @@ class ModuleResult:
         return [step for step in self.steps if step.status == Status.FAILED]
 
     @property
+    def retryable(self) -> bool:
+        """Whether one of those that failed may do better at another try."""
+        return any(step.retryable for step in self.failed)
+
+    @property
     def rows(self) -> int:
         return sum(step.loaded.rows for step in self.steps if step.loaded)
 
@@ -62,6 +67,8 @@ def run_module(
     ledger: Any = None,
 ) -> ModuleResult:
     """Run a module's active sources inside a started run. A failing source ends the run as FAILED without raising.
+
+    It is tried again as often as it says, unless it is set up wrong, or took too long: that try may still be at work.
 
     `parameters` are laid over the module's; by default they are the run's. `ledger` is what Python tasks are given as theirs, and
     `interrupt` stops what Spark does for this run.
@@ -182,7 +189,7 @@ class _Board:
         source = attempt.task.source
         if result.status == Status.FAILED:
             self._stop_if_over()
-        if result.status == Status.FAILED and attempt.number <= source.max_retries:
+        if result.status == Status.FAILED and result.retryable and attempt.number <= source.max_retries:
             self._retries[attempt.task.key] = attempt.number + 1, time.monotonic() + (source.retry_seconds or 0)
             return
         self._retries.pop(attempt.task.key, None)
@@ -205,7 +212,7 @@ class _Board:
             if reason := self._time_out(attempt):
                 del self._running[key]
                 attempt.give_up()
-                self._take(attempt, attempt.ended(Status.FAILED, error=reason))
+                self._take(attempt, attempt.ended(Status.FAILED, error=reason, retryable=False))
 
     def _time_out(self, attempt: Attempt) -> str | None:
         """End the attempt's step, and so its right to commit; the reason, or None if it has done its work or ended by itself."""

@@ -12,7 +12,7 @@ from lakeledger import codec
 from lakeledger.control.documents import TaskSource
 from lakeledger.errors import Failed, Invalid, LakeledgerError
 from lakeledger.pipelines import Plane
-from lakeledger.pipelines.load import Loaded, explain
+from lakeledger.pipelines.load import Loaded, translated
 from lakeledger.runs import ActiveRun, ActiveStep
 
 if TYPE_CHECKING:
@@ -58,7 +58,7 @@ def run_task(context: Context, source: TaskSource) -> Loaded:
         facts = {}
     except Exception as error:
         if type(error).__module__.partition(".")[0] in ("pyspark", "py4j"):
-            raise Failed(explain(error)) from error
+            raise translated(error) from error
         raise
     rows = facts.get("rows")
     return Loaded(rows if isinstance(rows, int) else 0, None, _storable(source.source_id, facts), said=DONE)

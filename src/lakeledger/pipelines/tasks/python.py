@@ -9,7 +9,7 @@ import importlib
 import inspect
 import sys
 import threading
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from pathlib import Path
 from types import ModuleType
 from typing import TYPE_CHECKING, Any
@@ -21,15 +21,18 @@ from lakeledger.errors import Invalid
 if TYPE_CHECKING:
     from lakeledger.pipelines.tasks import Context
 
+# What a function calls the parameter that is to be given its context.
+CONTEXT = "context"
+
 # The modules that were imported from project folders, by name. Nothing else is ever imported twice.
 _projects: dict[str, ModuleType] = {}
 _importing = threading.Lock()
 
 
 def run(context: Context, task: PythonTask) -> dict[str, Any]:
-    """Call the function; the facts that it returns, if any. Raises Invalid if there is no such function, or what it raises."""
+    """Call the function; the facts that it returns, if any. Raises Invalid if there is none that takes these, or what it raises."""
     function = load(task.function, context.base)
-    facts = function(context, **task.parameters)
+    facts = function(**arguments(task.function, function, context, task.parameters))
     if inspect.isawaitable(facts):
         if inspect.iscoroutine(facts):
             facts.close()
@@ -37,6 +40,24 @@ def run(context: Context, task: PythonTask) -> dict[str, Any]:
     if facts is not None and not isinstance(facts, dict):
         raise Invalid(f"{task.function} returned {type(facts).__name__}: a task returns a dict of facts, or nothing")
     return facts or {}
+
+
+def arguments(name: str, function: Callable[..., Any], context: Context, given: Mapping[str, Any]) -> dict[str, Any]:
+    """What the task gives, and the context if the function has a parameter of that name. Raises Invalid if they do not fit."""
+    try:
+        taken = inspect.signature(function).parameters.values()
+    except (TypeError, ValueError):  # Written in C: it does not say what it takes.
+        return dict(given)
+    named = {each.name: each.default for each in taken if each.kind in (each.POSITIONAL_OR_KEYWORD, each.KEYWORD_ONLY)}
+    takes_all = any(each.kind is each.VAR_KEYWORD for each in taken)
+    values = {CONTEXT: context, **given} if takes_all or CONTEXT in named else dict(given)
+    for word in given:
+        if word not in named and not takes_all:
+            raise Invalid(f"{name} has no parameter {word!r}: it takes {', '.join(named) or 'none'}{suggest(word, list(named))}")
+    if missing := [word for word, default in named.items() if default is inspect.Parameter.empty and word not in values]:
+        told = "" if CONTEXT in named else f"; what is to be given the context is called {CONTEXT!r}"
+        raise Invalid(f"{name} needs {', '.join(missing)}: add that to the task's parameters{told}")
+    return values
 
 
 def load(name: str, base: Path) -> Callable[..., Any]:

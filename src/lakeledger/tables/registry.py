@@ -1,0 +1,79 @@
+"""The tables of one tenant, as everybody who is not writing one asks for them."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from contextlib import suppress
+from dataclasses import dataclass, replace
+from datetime import datetime, timedelta
+
+from lakeledger.db import Store
+from lakeledger.errors import Invalid
+from lakeledger.runs import Worker
+from lakeledger.tables import store, sweep, verify
+from lakeledger.tables.model import DataFile, Snapshot, Table, TableMetadata, TableStats, View
+from lakeledger.tables.names import parse_name
+
+
+@dataclass(frozen=True)
+class Tables:
+    """The tables of one tenant."""
+
+    _store: Store
+    _worker: Worker
+    _warehouse: Callable[[], str]
+
+    def get(self, name: str) -> Table:
+        """The table as it is now. Raises NotFound."""
+        with self._store.read() as tx:
+            return self._placed(store.get(tx, parse_name(name)))
+
+    def find(self, name: str) -> Table | None:
+        """The table as it is now, or None."""
+        with self._store.read() as tx:
+            table = store.find(tx, parse_name(name))
+        return self._placed(table) if table else None
+
+    def view(self, name: str, version: int | None = None, at: datetime | None = None) -> View:
+        """A table at a version or a time: schema and files. Raises NotFound."""
+        with self._store.read() as tx:
+            view = store.view(tx, parse_name(name), version, at)
+        return replace(view, table=self._placed(view.table))
+
+    def metadata(self, name: str) -> TableMetadata | None:
+        """The table's latest schema version and layout. Raises NotFound."""
+        with self._store.read() as tx:
+            return store.metadata(tx, store.get(tx, parse_name(name)))
+
+    def stats(self, name: str) -> TableStats:
+        """How big a table is. Raises NotFound."""
+        with self._store.read() as tx:
+            return store.stats(tx, store.get(tx, parse_name(name)))
+
+    def files(self, name: str, version: int | None = None) -> Sequence[DataFile]:
+        """The files of a version, by default the current one. Raises NotFound."""
+        return self.view(name, version).files
+
+    def history(self, name: str, limit: int = 100) -> Sequence[Snapshot]:
+        """The table's versions, newest first. Raises NotFound."""
+        with self._store.read() as tx:
+            return store.history(tx, store.get(tx, parse_name(name)), limit)
+
+    def verify(self, name: str, *, deep: bool = True) -> verify.Verification:
+        """Compare a table's registry with its storage. Raises NotFound."""
+        return verify.verify(self._store, self._worker, self._warehouse(), parse_name(name), deep=deep)
+
+    def sweep(self, grace: timedelta = sweep.GRACE, *, delete: bool = False) -> sweep.Sweep:
+        """Find, and with `delete` remove, what crashed writes left behind."""
+        return sweep.sweep(self._store, self._worker, self._warehouse(), grace, delete=delete)
+
+    def list(self) -> Sequence[Table]:
+        """Every table, by name."""
+        with self._store.read() as tx:
+            return [self._placed(table) for table in store.list_all(tx)]
+
+    def _placed(self, table: Table) -> Table:
+        # A shared ledger whose warehouse is not known here can still be looked at.
+        with suppress(Invalid):
+            return table.placed(self._warehouse())
+        return table
