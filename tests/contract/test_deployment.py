@@ -328,3 +328,12 @@ def test_a_plan_warns_of_secrets_in_clear_where_something_is_to_be_done(deployme
     assert deployment.plan().warnings == ()
     put(deployment, source("shop", "new"), modules=(settings("{{env.DB_PASSWORD}}"),))
     assert deployment.plan().warnings == ()
+
+
+def test_a_job_follows_the_folder_of_the_settings(deployment: Deployment, ledger: Ledger) -> None:
+    put(deployment, source("shop"))
+    job_id = apply(deployment)["shop"][1]
+    moved = Deployment(ledger.store, ledger.worker, deployment.table, deployment.backend, "/moved")
+    assert moved.plan().actions[0].words() == [f"update job {job_id}: its paths begin at /moved now"]
+    assert apply(moved) == {"shop": ("update", job_id)}
+    assert kinds(moved) == {"shop": "unchanged"}

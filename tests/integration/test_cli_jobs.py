@@ -248,3 +248,19 @@ def test_commands_load_no_more_than_they_need(deployed: list[str]) -> None:
         assert not {"pyspark", "pandas"} & modules_loaded_by([*words, *deployed]), words
     checked = modules_loaded_by(["control", "validate", "jobs.yaml"])
     assert not {"pyspark", "pyarrow", "deltalake", "numpy", "lakeledger.sync", "lakeledger.tables.model", "lakeledger.ledger"} & checked
+
+
+def test_what_a_task_prints_does_not_get_into_the_answer(deployed: list[str]) -> None:
+    Path("loud.py").write_text("def speak():\n    print('hello from the task')\n")
+    source = {"source_id": "a", "source_type": "task", "transformation_config": {"task_type": "python"}}
+    source["transformation_config"]["python_task"] = {"function": "loud:speak"}  # type: ignore[index]  # it is a dict
+    Path("loud.yaml").write_text(json.dumps({"modules": [{"module_name": "loud", "sources": [source]}]}))
+    answered = invoke("run", "loud.yaml", "--json", *deployed)
+    assert json.loads(answered.stdout)["modules"][0]["run"]["status"] == "COMPLETED"
+    assert "hello from the task" in answered.stderr
+    answer("control", "load", "loud.yaml", *deployed)
+    answer("apply", "--yes", *deployed)
+    answer("jobs", "run", "loud", *deployed)
+    answered = invoke("scheduler", "--once", "--json", *deployed)
+    assert json.loads(answered.stdout)["runs"][0]["status"] == "done"
+    assert "hello from the task" in answered.stderr

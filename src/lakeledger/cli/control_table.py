@@ -114,7 +114,10 @@ def sources_of(snapshot: Snapshot, module: str) -> list[SourceRow]:
 
 
 def module_of(snapshot: Snapshot, name: str | None, source: str | None = None) -> Module:
-    """A module of the control table, or one source of it, which then waits for no other. Raises NotFound or Invalid."""
+    """A module of the control table, or one source of it, which then waits for no other and is tried once: retries are its job's affair.
+
+    Raises NotFound or Invalid.
+    """
     from lakeledger.control import rows
 
     if name is None:
@@ -130,7 +133,8 @@ def module_of(snapshot: Snapshot, name: str | None, source: str | None = None) -
     if source not in known:
         raise NotFound(f"no source {source!r} in module {name}: it has {', '.join(known)}{suggest(source, known)}")
     (alone,) = (each for each in module.sources if each.source_id == source)
-    return module.model_copy(update={"sources": [alone.model_copy(update={"depends_on": (), "run_if": "ALL_SUCCESS"})]})
+    once = alone.model_copy(update={"depends_on": (), "run_if": "ALL_SUCCESS", "max_retries": 0})
+    return module.model_copy(update={"sources": [once]})
 
 
 def module_names(snapshot: Snapshot) -> list[str]:

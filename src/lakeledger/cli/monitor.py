@@ -53,6 +53,9 @@ def monitor(options: Options, folder: str | None, interval: float, iterations: i
         configured = locate(settings.control.folder, settings.base) if settings.control.folder else None
         spark = control.ledger.spark if is_catalog_name(location) else None
         watcher = MetadataMonitor(location, folder or configured, interval, ledger=control.ledger, spark=spark, tell=tell)
+        if not options.as_json:
+            follows = f"{folder or configured} and " if folder or configured else ""
+            show.print_event(f"following {follows}{location}; Ctrl-C ends it")
         with when_told(watcher.stop):
             looks = watcher.run_continuous(iterations)
         cursor = watcher.cursor()

@@ -85,7 +85,7 @@ def run(
     values = pairs(parameters, "parameter")
     modules, base = _chosen(options, file, module, control_table, source)
     check_parameters(modules, values)
-    with watch(modules, silent=options.as_json) as progress:
+    with show.answering(options.as_json), watch(modules, silent=options.as_json) as progress:
         spark = Interrupter(progress)
         with Ledger(options.settings(), start_spark=spark.start) as ledger, spark.listening():
             outcomes = [_run(ledger, progress, each, base, trigger, source, values, contain=len(modules) > 1) for each in modules]

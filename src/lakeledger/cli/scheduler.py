@@ -47,7 +47,7 @@ class Watched:
     def say(self, text: str) -> None:
         """On stderr, for whoever watches."""
         if not self._silent:
-            click.echo(show.scrubbed(text), err=True)
+            show.print_event(text)
 
 
 @click.command("scheduler")
@@ -63,7 +63,7 @@ def scheduler(options: Options, once: bool) -> int:
       lakeledger scheduler --once
     """
     stop = threading.Event()
-    with options.open() as ledger, when_told(stop.set):
+    with show.answering(options.as_json), options.open() as ledger, when_told(stop.set):
         watched = Watched(ledger, silent=options.as_json)
         clockwork = Scheduler(
             ledger.store,

@@ -6,7 +6,8 @@ import json
 import os
 import re
 import sys
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from contextlib import contextmanager, redirect_stdout
 from dataclasses import asdict, is_dataclass
 from datetime import UTC, datetime
 from typing import TYPE_CHECKING, Any, TypeAlias
@@ -59,6 +60,21 @@ def print_json(payload: Mapping[str, Any]) -> None:
 def error_object(kind: str, message: str, *, retryable: bool) -> dict[str, Any]:
     """An error as scripts read it."""
     return {"type": kind, "message": scrub(message), "retryable": retryable}
+
+
+@contextmanager
+def answering(as_json: bool) -> Iterator[None]:
+    """Keep stdout for the answer that a script reads: what tasks print meanwhile goes to stderr."""
+    if not as_json:
+        yield
+        return
+    with redirect_stdout(sys.stderr):
+        yield
+
+
+def print_event(text: str) -> None:
+    """A line of a log, with the time, on stderr."""
+    click.echo(f"{datetime.now(UTC):%Y-%m-%d %H:%M:%S} {scrubbed(text)}", err=True)
 
 
 def print_error(message: str) -> None:

@@ -73,7 +73,7 @@ class Deployment:
         with self._store.read() as tx:
             tracked = {job.module_name: job for job in tracking.list_all(tx, self.table.location, self.backend.name)}
         jobs, tagged = self._jobs(tracked)
-        settled = {name: job for name, job in tracked.items() if _is_settled(job, jobs.get(job.job_id), hashes.get(name))}
+        settled = {name: job for name, job in tracked.items() if _is_settled(job, jobs.get(job.job_id), hashes.get(name), self.base)}
         marks = {name: Tracked(job.job_id, job.settings, job.state) for name, job in tracked.items() if name not in settled}
         actions = plan_actions(self._wishes(snapshot, hashes, settled), marks, jobs, tagged, prefer=prefer, prune=prune)
         actions += [Action("unchanged", name, job.job_id, "nothing changed") for name, job in settled.items()]
@@ -230,9 +230,9 @@ def _left_alone(action: Action) -> Applied:
     return Applied(action, action.job_id, action.reason if action.kind == "blocked" else None)
 
 
-def _is_settled(tracked: TrackedJob, job: Job | None, rows_hash: str | None) -> bool:
+def _is_settled(tracked: TrackedJob, job: Job | None, rows_hash: str | None, base: str) -> bool:
     """Whether neither the module's rows nor its job changed since it was last applied: then there is nothing to compare."""
-    if job is None or tracked.state != "active" or rows_hash is None or tracked.rows_hash != rows_hash:
+    if job is None or tracked.state != "active" or rows_hash is None or tracked.rows_hash != rows_hash or job.is_elsewhere(base):
         return False
     return job.settings == tracked.settings or normalise(job.settings) == normalise(tracked.settings)
 

@@ -163,16 +163,17 @@ def _for_known(spec: JobSpec, mark: Tracked, job: Job | None, tagged: Job | None
 
 def _change(kind: Kind, reason: str, spec: JobSpec, job: Job, before: Mapping[str, Any], prefer: Side | None) -> Action:
     """An update in place: what differs, and the settings with our side of it."""
-    if before == spec.settings == job.settings and kind == "update":
+    has_moved = job.is_elsewhere(spec.base)
+    if before == spec.settings == job.settings and kind == "update" and not has_moved:
         return Action("unchanged", spec.module_name, job.job_id, "nothing changed", spec=spec)
     last, ours, theirs = aligned(before, spec.settings, job.settings)
     found = compare(last, ours, theirs)
     changes = tuple(_settled(change, prefer) if prefer and change.side == "both" else change for change in found)
-    if kind == "update" and last == ours:
+    if kind == "update" and last == ours and not has_moved:
         told = "somebody changed it by hand" if changes else "nothing changed"
         return Action("unchanged", spec.module_name, job.job_id, told, changes, spec=spec)
     if kind == "update" and all(change.side == "theirs" for change in changes):
-        reason = "the module changed; its job stays as it is"
+        reason = f"its paths begin at {spec.base} now" if has_moved else "the module changed; its job stays as it is"
     return Action(kind, spec.module_name, job.job_id, reason, changes, merged(theirs, ours, list(changes)), spec)
 
 

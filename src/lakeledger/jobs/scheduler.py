@@ -141,6 +141,8 @@ class Scheduler:
                 self._report("", f"the scheduler could not work: {_told(error)}")
                 pause = POLL_SECONDS
             stop.wait(pause)
+        if left := [due.job.name for due, _ in self._under_way()]:
+            self._tell(f"waiting up to {grace_seconds:g} s for what is under way: {', '.join(left)}; told again, it does not wait")
         self.drain(grace_seconds)
         for due, _ in self._under_way():
             due.stop.set()

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 import re
 from collections.abc import Mapping
 from datetime import datetime
@@ -18,6 +19,7 @@ Source = TypeVar("Source", bound=BaseModel)
 REFERENCE = re.compile(r"\{\{\s*([\w.-]+)\s*\}\}")
 # What is bound or run as it stands: a value must not become part of a query's text.
 LEFT_ALONE = ("sql_query",)
+ENVIRONMENT = "env."
 
 
 def values(run: Run, task: str, parameters: Mapping[str, str]) -> dict[str, str]:
@@ -54,9 +56,18 @@ def replace(value: Any, known: Mapping[str, str]) -> Any:
 
 
 def _meaning(found: re.Match[str], known: Mapping[str, str]) -> str:
+    if found[1].startswith(ENVIRONMENT):
+        return _environment(found[1].removeprefix(ENVIRONMENT))
     if found[1] not in known:
         raise Invalid(f"{found[0]} leads nowhere: there is {', '.join(known)}{suggest(found[1], list(known))}")
     return known[found[1]]
+
+
+def _environment(name: str) -> str:
+    """What only the machine that runs the task knows: secrets stand neither in the control table nor in the ledger."""
+    if name not in os.environ:
+        raise Invalid(f"{{{{env.{name}}}}} leads nowhere: set the variable {name} where the task runs")
+    return os.environ[name]
 
 
 def _second(at: datetime) -> str:
