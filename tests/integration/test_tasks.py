@@ -449,6 +449,17 @@ def test_a_reference_that_leads_nowhere_is_named(ledger: Ledger, tmp_path: Path)
     assert "did you mean 'job.parameters.day'?" in error
 
 
+def test_a_secret_comes_from_the_environment_of_whoever_runs_the_task(
+    ledger: Ledger, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    steps_py(tmp_path, "def connect(url): return {'length': len(url)}\n")
+    what = module(call("a", "connect", {"url": "postgresql://ann:{{env.DB_CANARY}}@host/db"}))
+    assert "{{env.DB_CANARY}} leads nowhere: set the variable DB_CANARY where the task runs" in error_of(run(ledger, what, tmp_path))
+    monkeypatch.setenv("DB_CANARY", "hunter2")
+    (row,) = logged(ledger, run(ledger, what, tmp_path))
+    assert row.metadata["length"] == len("postgresql://ann:hunter2@host/db")
+
+
 # Programs
 
 
