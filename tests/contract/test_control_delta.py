@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import sys
 from datetime import UTC, datetime
 from pathlib import Path
 from typing import Any
@@ -255,7 +256,8 @@ def test_a_store_that_cannot_be_reached_is_unavailable_and_no_secret_is_told(mon
 
 
 @pytest.mark.parametrize("name", ["main.job_demo.etl_control", "job_demo.etl_control", "`my-catalog`.job_demo.etl_control"])
-def test_a_name_of_a_catalog_needs_spark(name: str) -> None:
+def test_a_name_of_a_catalog_needs_spark(name: str, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.delitem(sys.modules, "pyspark.sql", raising=False)  # other tests in this process may have a session
     with pytest.raises(Invalid, match="open it with a Spark session"):
         table.open(name)
 

@@ -100,7 +100,8 @@ class DeltaControlTable:
         return (self._now() if version is None else self._then(version)).snapshot
 
     def read_changed(self, version: int) -> tuple[Snapshot, Snapshot]:
-        before, now = self._then(version), self._now()
+        now = self._now()
+        before = self._then(version, now)
         names = columns.changed_modules(SOURCES, before.sources.data, now.sources.data)
         names |= columns.changed_modules(MODULES, *(state.modules and state.modules.data for state in (before, now)))
         return before.only(names).snapshot, now.only(names).snapshot
@@ -187,12 +188,12 @@ class DeltaControlTable:
             version = self._counting(tip.version(), sources.version) if tip else -1
             return self._state(sources, tip, version)
 
-    def _then(self, version: int) -> _State:
+    def _then(self, version: int, now: _State | None = None) -> _State:
         with self._told():
-            newest = self._open(self.location).version()
+            newest = (now.sources.delta if now else self._open(self.location)).version()
             if not 0 <= version <= newest:
                 raise NotFound(f"{self.name} has no version {version}: the newest is {newest}")
-            tip = self._open_modules()
+            tip = now.tip if now else self._open_modules()
             try:
                 sources = self._part(self._open(self.location, version), SOURCES)
                 return self._state(sources, tip, self._modules_then(version, tip))
