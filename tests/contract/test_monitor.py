@@ -24,6 +24,9 @@ from lakeledger.db.queries import statement
 from lakeledger.jobs import Job
 from lakeledger.jobs.local import LocalBackend
 
+# What has to do with files is the same whatever database the ledger is on.
+on_sqlite = pytest.mark.parametrize("url", ["sqlite"], indirect=True)
+
 
 def document(module: str, query: str = "select 1 as x") -> str:
     return f"""
@@ -131,6 +134,7 @@ def test_a_hand_made_change_and_a_file_that_changed_the_same_row_are_a_conflict_
     assert table.read().sources["a", "one"].execution_order == 5
 
 
+@on_sqlite
 def test_a_folder_of_hostile_files_is_survived_and_each_is_named_with_its_reason(
     monitor: MetadataMonitor, folder: Path, tmp_path: Path
 ) -> None:
@@ -165,6 +169,7 @@ def test_a_folder_of_hostile_files_is_survived_and_each_is_named_with_its_reason
     assert "outside" not in {row.module_name for row in monitor._opened.deployment.table.read().sources.values()}
 
 
+@on_sqlite
 def test_it_looks_as_often_as_told_and_at_once_when_a_file_changes(ledger: Ledger, tmp_path: Path, folder: Path) -> None:
     seen: list[Cycle] = []
     monitor = MetadataMonitor(str(tmp_path / "etl_control"), folder, 60, ledger=ledger, tell=seen.append, settle_seconds=0)
@@ -218,6 +223,7 @@ def test_two_monitors_that_import_the_same_changes_have_nothing_to_complain_of(w
     assert errors == []
 
 
+@on_sqlite
 def test_a_file_that_may_still_be_written_is_left_for_later_even_if_it_makes_sense_already(watch: Watch, folder: Path) -> None:
     monitor, _ = watch(settle_seconds=30)
     (folder / "shop.yaml").write_text(document("shop"))  # the first of two sources
@@ -234,6 +240,7 @@ def test_a_file_that_may_still_be_written_is_left_for_later_even_if_it_makes_sen
     assert f"{folder}/bad.yaml:1:" in error
 
 
+@on_sqlite
 def test_a_file_that_was_read_and_is_written_again_loses_nothing_meanwhile(watch: Watch, folder: Path) -> None:
     monitor, _ = watch(settle_seconds=30)
     (folder / "shop.yaml").write_text(twice("shop"))
@@ -246,6 +253,7 @@ def test_a_file_that_was_read_and_is_written_again_loses_nothing_meanwhile(watch
     assert (cycle.imported.changed, cycle.imported.kept) == ([], [])
 
 
+@on_sqlite
 def test_a_file_from_the_future_is_read_or_named(watch: Watch, folder: Path) -> None:
     monitor, _ = watch(settle_seconds=30)
     (folder / "shop.yaml").write_text(document("shop"))
@@ -257,6 +265,7 @@ def test_a_file_from_the_future_is_read_or_named(watch: Watch, folder: Path) -> 
     assert [error.partition(":")[0] for error in cycle.errors] == [f"{folder}/bad.yaml"]
 
 
+@on_sqlite
 def test_the_next_look_comes_when_a_fresh_file_is_settled_and_not_only_after_the_interval(watch: Watch, folder: Path) -> None:
     monitor, seen = watch(600, settle_seconds=0.5)
     (folder / "shop.yaml").write_text(document("shop"))
@@ -268,6 +277,7 @@ def test_the_next_look_comes_when_a_fresh_file_is_settled_and_not_only_after_the
     assert not thread.is_alive()
 
 
+@on_sqlite
 def test_a_file_that_changes_during_a_look_is_read_soon(watch: Watch, folder: Path) -> None:
     monitor, seen = watch(600, settle_seconds=0)
     (folder / "shop.yaml").write_text(document("shop"))
@@ -287,6 +297,7 @@ def test_a_file_that_changes_during_a_look_is_read_soon(watch: Watch, folder: Pa
     assert not thread.is_alive()
 
 
+@on_sqlite
 def test_the_last_look_waits_for_fresh_files_and_tells_what_is_wrong_with_them(watch: Watch, folder: Path) -> None:
     monitor, seen = watch(600, settle_seconds=0.3)
     (folder / "good.yaml").write_text(document("good"))
@@ -299,6 +310,7 @@ def test_the_last_look_waits_for_fresh_files_and_tells_what_is_wrong_with_them(w
     assert monitor.cursor() is None
 
 
+@on_sqlite
 def test_the_last_look_does_not_wait_for_ever_and_names_what_is_written_on_and_on(watch: Watch, folder: Path) -> None:
     monitor, seen = watch(600, settle_seconds=1)
     enough = threading.Event()
@@ -329,6 +341,7 @@ def test_whoever_waits_for_fresh_files_can_be_stopped(watch: Watch, folder: Path
     assert (looks, seen) == ([0], [])
 
 
+@on_sqlite
 def test_a_folder_that_goes_away_when_it_is_to_be_watched_is_survived(watch: Watch, folder: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monitor, seen = watch(0.05, settle_seconds=0)
     real = watchfiles.watch
@@ -359,6 +372,7 @@ def test_what_nobody_expected_is_the_error_of_a_look_and_not_the_end(ledger: Led
     assert (done(seen[1]), seen[1].errors) == ({"shop": "create"}, [])
 
 
+@on_sqlite
 def test_a_path_of_nobodys_home_or_through_the_whole_disk_stops_no_look(watch: Watch, folder: Path) -> None:
     monitor, _ = watch(settle_seconds=0)
     for name, path in (("home", "~nosuchuser/x.csv"), ("disk", "../../../../../../**/*.csv")):
@@ -424,6 +438,7 @@ with MetadataMonitor(table, folder, 60, ledger=url, settle_seconds=0, tell=lambd
 """
 
 
+@on_sqlite
 def test_a_monitor_in_a_script_ends_at_the_first_ctrl_c(url: str, tmp_path: Path) -> None:
     folder = tmp_path / "followed"
     folder.mkdir()

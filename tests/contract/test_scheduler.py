@@ -650,6 +650,7 @@ def test_of_many_schedulers_that_see_a_file_one_starts_the_job(world: World, tmp
 # The loop
 
 
+@pytest.mark.parametrize("url", ["sqlite"], indirect=True)
 def test_it_runs_until_it_is_told_to_stop_and_lets_its_runs_end(world: World) -> None:
     job = world.backend.create(JobSpec("often", {"name": "often", "schedule": {"quartz_cron_expression": "* * * * * ?"}}, {}))
     scheduler = Scheduler(world.ledger.store, world.ledger.worker, world.carry_out)
