@@ -50,6 +50,7 @@ def with_some(needed: dict[str, st.SearchStrategy[Any]], **fields: st.SearchStra
 PATHS = st.from_regex(r"[a-z]{1,5}/[a-z]{1,5}\*\.csv", fullmatch=True)
 LISTS = st.lists(TEXTS, max_size=3)
 SQL = TEXTS.filter(bool)
+QUERIES = SQL.map("select 1 -- {}".format)
 TASKS: dict[str, st.SearchStrategy[dict[str, Any]]] = {
     "python": with_some({"function": st.just("shop.checks:fresh")}, parameters=st.dictionaries(TEXTS, VALUES, max_size=3)),
     "notebook": with_some({"notebook_path": NAMES}, base_parameters=TEXT_MAPS, source=st.just("GIT")),
@@ -77,7 +78,9 @@ def works(at: int) -> st.SearchStrategy[dict[str, Any]]:
         }
     )
     inline = with_some(
-        {"sql_query": SQL}, warehouse_id=TEXTS, parameters=st.dictionaries(TEXTS, BOUND | st.lists(BOUND, max_size=2), max_size=3)
+        {"sql_query": QUERIES},
+        warehouse_id=TEXTS,
+        parameters=st.dictionaries(TEXTS, BOUND | st.lists(BOUND, max_size=2), max_size=3),
     )
     sql = st.fixed_dictionaries(
         {

@@ -153,22 +153,22 @@ def test_a_module_whose_sources_are_all_off_is_good_and_inactive() -> None:
         ({"target_config": '{"table": "../x"}'}, "target_config", "table name 'main.../x' is not allowed"),
         ({"transformation_config": "{}"}, "transformation_config", "is missing"),
         (
-            {"transformation_config": '{"task_type": "sqlquery", "sql_task": {"sql_query": "a"}}'},
+            {"transformation_config": '{"task_type": "sqlquery", "sql_task": {"sql_query": "select 1"}}'},
             "transformation_config.task_type",
             "input should be 'sql_query' or 'sql_file'; did you mean 'sql_query'?",
         ),
         (
-            {"transformation_config": '{"sql_task": {"sql_query": "a"}, "depends_on": ["oders"]}'},
+            {"transformation_config": '{"sql_task": {"sql_query": "select 1"}, "depends_on": ["oders"]}'},
             "transformation_config.depends_on",
             "daily depends on 'oders', which is not there; did you mean 'orders'?",
         ),
         (
-            {"transformation_config": '{"sql_task": {"sql_query": "a"}, "run_if": "ALWAYS"}'},
+            {"transformation_config": '{"sql_task": {"sql_query": "select 1"}, "run_if": "ALWAYS"}'},
             "transformation_config.run_if",
             "input should be 'ALL_SUCCESS', 'ALL_DONE'",
         ),
         (
-            {"transformation_config": '{"sql_task": {"sql_query": "a"}, "max_retries": "x"}'},
+            {"transformation_config": '{"sql_task": {"sql_query": "select 1"}, "max_retries": "x"}'},
             "transformation_config.max_retries",
             "input should be a valid integer",
         ),

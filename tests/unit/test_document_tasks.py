@@ -2,9 +2,12 @@
 
 from __future__ import annotations
 
+import json
+
 import pytest
 
 from lakeledger.control.documents import Document, TaskSource, parse
+from lakeledger.control.tasks import SqlConfig
 from lakeledger.errors import Invalid
 
 TYPES = "python, notebook, python_wheel, spark_jar, pipeline"
@@ -245,3 +248,22 @@ def test_what_is_wrong_with_jobs_is_told_in_their_words(old: str, new: str, expe
 
 def test_the_words_of_the_first_shape_are_understood_in_the_second() -> None:
     assert jobs("    tasks:\n", "    sources:\n") == jobs()
+
+
+@pytest.mark.parametrize("query", ["drop table x", "-- a comment\nDELETE FROM x", "/* first */ (insert into x values (1))"])
+def test_a_query_that_is_no_select_is_refused_where_it_stands(query: str) -> None:
+    source = {
+        "source_id": "a",
+        "source_type": "sql",
+        "target_config": {"table": "t"},
+        "transformation_config": {"sql_task": {"sql_query": query}},
+    }
+    with pytest.raises(Invalid, match=r"sql_query must be a SELECT, not (drop|DELETE|insert)"):
+        parse(json.dumps({"modules": [{"module_name": "m", "sources": [source]}]}), "m.yaml")
+
+
+@pytest.mark.parametrize(
+    "query", ["select 1", " (select 1) union all (select 2)", "-- why\nWITH a AS (SELECT 1) SELECT * FROM a", "FROM x", "values (1)"]
+)
+def test_every_kind_of_query_is_taken(query: str) -> None:
+    SqlConfig.model_validate({"sql_task": {"sql_query": query}})

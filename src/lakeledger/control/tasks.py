@@ -14,6 +14,10 @@ from lakeledger.errors import Invalid
 from lakeledger.redaction import scrub
 from lakeledger.tables import TableName, parse_name
 
+# What a query may begin with, behind blanks, comments and brackets.
+_FIRST_WORD = re.compile(r"(?:\s|--[^\n]*(?:\n|$)|/\*.*?\*/|\()*([A-Za-z]+)", re.DOTALL)
+_QUERIES = ("SELECT", "WITH", "FROM", "VALUES", "TABLE")
+
 
 class TargetConfig(Part):
     """The table that a source writes. `catalog` is kept for the document's sake; a ledger has one."""
@@ -82,6 +86,9 @@ class SqlConfig(Part):
         wanted = "sql_query" if self.task_type == "sql_query" else "sql_file_path"
         if not getattr(self.sql_task, wanted):
             raise PydanticCustomError("sql_task", "task_type {type} needs sql_task.{wanted}", {"type": self.task_type, "wanted": wanted})
+        begins = _FIRST_WORD.match(self.sql_task.sql_query or "")
+        if begins and begins[1].upper() not in _QUERIES:
+            raise PydanticCustomError("sql_task", "sql_query must be a SELECT, not {word}: its rows become the table", {"word": begins[1]})
         return self
 
 
