@@ -466,7 +466,17 @@ modules:
     ],
 )
 def test_a_query_that_cannot_be_run_fails_in_one_line(shop: Ledger, base: Path, query: str, reason: str) -> None:
-    error = error_of(shop, run(shop, sql(query), base))
+    put(base / "query.sql", query)
+    document = """\
+modules:
+  - module_name: report
+    sources:
+      - source_id: result
+        source_type: sql
+        transformation_config: {task_type: sql_file, sql_task: {sql_file_path: query.sql}}
+        target_config: {table: result}
+"""
+    error = error_of(shop, run(shop, document, base))
     assert reason in error
     assert shop.tables.find("result") is None
     assert (shop.tables.get("orders").current_version, rows(shop.read("orders"))) == (1, [(1, "a"), (2, "b"), (3, "c")])
