@@ -1,11 +1,19 @@
-"""What the tests of the command line ask for."""
+"""What the tests of the command line and of Databricks ask for."""
 
 from __future__ import annotations
 
 import os
+from collections.abc import Iterator
 from pathlib import Path
+from typing import TYPE_CHECKING
 
 import pytest
+
+from databricks_server import DatabricksServer, serving
+from lakeledger import Ledger
+
+if TYPE_CHECKING:
+    from integration.databricks_site import Site
 
 
 @pytest.fixture
@@ -20,3 +28,19 @@ def quiet(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
 def at(url: str) -> list[str]:
     """The options that lead to the ledger, on SQLite and on PostgreSQL."""
     return ["--url", url]
+
+
+@pytest.fixture
+def server() -> Iterator[DatabricksServer]:
+    """A Databricks workspace on this machine."""
+    with serving() as started:
+        yield started
+
+
+@pytest.fixture
+def site(server: DatabricksServer, ledger: Ledger, tmp_path: Path) -> Iterator[Site]:
+    """A control table that is deployed there."""
+    from integration.databricks_site import opened
+
+    with opened(server, ledger, tmp_path / "etl_control") as made:
+        yield made

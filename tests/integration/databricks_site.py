@@ -56,7 +56,6 @@ class Site:
         """Let the table say this of these modules, and nothing else."""
         snapshot = self.deployment.table.read()
         modules = [Module.model_validate(document) for document in documents]
-        edit = Edit({}, {})
         sources: dict[Any, Any] = {key: None for key in snapshot.sources if key[0] in {each.module_name for each in modules}}
         made = [to_rows(each) for each in modules]
         sources |= {row.key: row for _, found in made for row in found}

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
 from pathlib import Path
 from time import perf_counter
 from typing import Any
@@ -10,25 +9,13 @@ from typing import Any
 import pytest
 
 import lakeledger
-from databricks_server import DatabricksServer, serving
+from databricks_server import serving
 from integration.databricks_site import DAILY, Site, module, notebook, opened
-from lakeledger import Conflict, Ledger
+from lakeledger import Conflict
 from lakeledger.jobs import CONTENT_TAG, MODULE_TAG, OWNER_TAG
 
 on_sqlite = pytest.mark.parametrize("url", ["sqlite"], indirect=True)
 BY_HAND = {"group_name": "shop", "permission_level": "CAN_MANAGE"}
-
-
-@pytest.fixture
-def server() -> Iterator[DatabricksServer]:
-    with serving() as started:
-        yield started
-
-
-@pytest.fixture
-def site(server: DatabricksServer, ledger: Ledger, tmp_path: Path) -> Iterator[Site]:
-    with opened(server, ledger, tmp_path / "etl_control") as made:
-        yield made
 
 
 def task(name: str, kind: str, order: int = 1, *, settings: dict[str, Any] | None = None, **more: Any) -> dict[str, Any]:

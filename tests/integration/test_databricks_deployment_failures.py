@@ -4,15 +4,15 @@ from __future__ import annotations
 
 import contextlib
 import json
-from collections.abc import Callable, Iterator
+from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
 import pytest
 
-from databricks_server import TOKEN, DatabricksServer, serving
+from databricks_server import TOKEN, DatabricksServer
 from integration.commands import answer, invoke
-from integration.databricks_site import DAILY, Site, module, notebook, opened
+from integration.databricks_site import DAILY, Site, module, notebook
 from lakeledger import Ledger
 from lakeledger.control.deployment import Applied
 from lakeledger.control.manager import JobOrchestrator, MetadataManager
@@ -21,18 +21,6 @@ from lakeledger.jobs import MODULE_TAG
 on_sqlite = pytest.mark.parametrize("url", ["sqlite"], indirect=True)
 BUSY = {"status": 429, "headers": {"Retry-After": "7"}, "body": {"error_code": "REQUEST_LIMIT_EXCEEDED", "message": "too many"}}
 BAD = '{"task_type": "notebok"}'
-
-
-@pytest.fixture
-def server() -> Iterator[DatabricksServer]:
-    with serving() as started:
-        yield started
-
-
-@pytest.fixture
-def site(server: DatabricksServer, ledger: Ledger, tmp_path: Path) -> Iterator[Site]:
-    with opened(server, ledger, tmp_path / "etl_control") as made:
-        yield made
 
 
 def shops(count: int = 10, **more: Any) -> list[dict[str, Any]]:
