@@ -6,88 +6,23 @@ import os
 import threading
 from collections.abc import Iterator
 from contextlib import contextmanager
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, replace
 from datetime import UTC, datetime, timedelta
 from pathlib import Path
 from typing import Any, cast
 
 import pytest
 
-from contract.making import execute, expire_lease, together, wait_until
+from contract.making import execute, together, wait_until
+from contract.scheduling import DAILY, DAY, MINUTE, SIX, World, lose
 from lakeledger import Failed, Invalid, Ledger
 from lakeledger.db import Database, Store, Transaction
 from lakeledger.db.queries import Query, statement
-from lakeledger.jobs import MODULE_TAG, OWNER_TAG, JobSpec
-from lakeledger.jobs.local import LocalBackend
-from lakeledger.jobs.model import JobRun
+from lakeledger.jobs import JobSpec
 from lakeledger.jobs.queue import sql
 from lakeledger.jobs.scheduler import Due, Outcome, Scheduler
 from lakeledger.jobs.triggers import TableVersion
-from lakeledger.runs import Status, cancelled
-
-SIX = datetime(2099, 1, 1, 6, tzinfo=UTC)
-MINUTE = timedelta(minutes=1)
-DAY = timedelta(days=1)
-DAILY = {"cron": "0 6 * * *"}
-
-
-@dataclass
-class World:
-    """A ledger with local jobs, a clock that stands still, and schedulers whose runs end when they are told to."""
-
-    ledger: Ledger
-    backend: LocalBackend
-    now: datetime = SIX - timedelta(seconds=1)
-    started: list[Due] = field(default_factory=list)
-    gate: threading.Event = field(default_factory=threading.Event)
-    problems: list[str] = field(default_factory=list)
-    versions: dict[str, TableVersion] = field(default_factory=dict)
-
-    def job(self, name: str = "shop", **settings: Any) -> str:
-        """A job as it would be if it had been made at the time that the clock shows."""
-        tags = {OWNER_TAG: "etl_control", MODULE_TAG: name}
-        made = self.backend.create(JobSpec(name, {"name": name, "tags": tags, **settings}, {"module_name": name}))
-        if "schedule" in settings:
-            execute(self.ledger, "update local_jobs set next_run_at = :at where job_id = :id", at=SIX, id=made.job_id)
-        return made.job_id
-
-    def scheduler(self, **options: Any) -> Scheduler:
-        given = {"now": lambda: self.now, "tell": self.problems.append, "versions": lambda _: self.versions, "look_seconds": 0}
-        return Scheduler(self.ledger.store, self.ledger.worker, self.carry_out, **{**given, **options})
-
-    def carry_out(self, due: Due) -> Outcome:
-        """A run that is in the run log, and that lasts until the gate opens or it is stopped."""
-        self.started.append(due)
-        with self.ledger.run(due.job.pipeline_id, "scheduler", idempotency_key=due.key, exclusive=due.is_exclusive) as run:
-            wait_until(lambda: self.gate.is_set() or due.stop.is_set())
-            if due.stop.is_set():
-                raise Failed("stopped")
-        return Outcome(run.id, Status.COMPLETED)
-
-    def tick(self, scheduler: Scheduler, at: datetime | None = None) -> list[str]:
-        """The jobs that were started."""
-        self.now = at or self.now
-        return [due.job.name for due in scheduler.tick(self.now)]
-
-    def runs(self, job_id: str | None = None) -> list[JobRun]:
-        """Oldest first."""
-        return list(reversed(self.backend.runs(job_id)))
-
-    def statuses(self, job_id: str | None = None) -> list[str]:
-        return [run.status for run in self.runs(job_id)]
-
-    def under_way(self) -> bool:
-        """Whether everything that was started is in the run log."""
-        return len(self.started) > 0 and len(self.ledger.runs.list(status="RUNNING")) == len(self.started)
-
-
-@pytest.fixture
-def world(ledger: Ledger) -> Iterator[World]:
-    made = World(ledger, LocalBackend(ledger.store, "ann"))
-    yield made
-    made.gate.set()
-    wait_until(lambda: not [thread for thread in threading.enumerate() if thread.name.startswith("job-")])
-
+from lakeledger.runs import Status
 
 # When runs start
 
@@ -416,105 +351,6 @@ def test_an_end_that_nobody_expected_is_written_down(world: World) -> None:
     assert [(run.status, run.reason) for run in world.runs()] == [("failed", "ZeroDivisionError: one over zero")]
 
 
-# Schedulers that come and go
-
-
-def test_of_many_schedulers_that_see_what_is_due_one_starts_it(world: World) -> None:
-    for number in range(12):
-        world.job(f"job{number}", schedule=DAILY)
-    world.gate.set()
-    schedulers = [world.scheduler(parallel=100) for _ in range(6)]
-    world.now = SIX
-    started = together(lambda index: [due.job.name for due in schedulers[index].tick(SIX)], 6)
-    assert sorted(name for names in started for name in names) == sorted(f"job{number}" for number in range(12))
-    assert all(scheduler.drain(20) for scheduler in schedulers)
-    assert world.statuses() == ["done"] * 12
-
-
-def lose(world: World, run: JobRun) -> None:
-    """Let a run's scheduler be gone for so long that its claim is over."""
-    past = datetime(2020, 1, 1, tzinfo=UTC)
-    assert execute(world.ledger, "update local_job_runs set claimed_until = :past where id = :id", past=past, id=run.id) == 1
-
-
-def test_a_run_whose_scheduler_was_lost_is_ended_and_the_next_one_starts_once(world: World) -> None:
-    world.job(schedule=DAILY)
-    lost = world.scheduler()
-    world.tick(lost, SIX)
-    wait_until(world.under_way)
-    (run,) = world.runs()
-    (active,) = world.ledger.runs.list(status="RUNNING")
-    again = world.scheduler()
-    lose(world, run)
-    assert world.tick(again, SIX + MINUTE) == []
-    assert world.statuses() == ["running"], "its run is still alive, whatever its scheduler is"
-    expire_lease(world.ledger, active.id)
-    world.tick(again, SIX + 2 * MINUTE)
-    (run,) = world.runs()
-    assert (run.status, run.run_id) == ("failed", active.id)
-    assert "was lost before it committed" in (run.reason or "")
-    assert world.ledger.runs.get(active.id).status == "FAILED"
-    assert world.tick(again, SIX + DAY) == ["shop"]
-    assert world.tick(again, SIX + DAY) == []
-
-
-def test_a_lost_run_is_tried_again_if_its_job_has_retries(world: World) -> None:
-    world.job(schedule=DAILY, max_retries=1)
-    world.tick(world.scheduler(), SIX)
-    wait_until(world.under_way)
-    lose(world, world.runs()[0])
-    expire_lease(world.ledger, world.ledger.runs.list(status="RUNNING")[0].id)
-    assert world.tick(world.scheduler(), SIX + MINUTE) == ["shop"]
-    assert [due.run.attempt for due in world.started] == [1, 2]
-
-
-def test_a_run_that_was_claimed_but_never_began_is_started_by_another(world: World) -> None:
-    world.job(schedule=DAILY)
-
-    def wait(due: Due) -> Outcome:
-        wait_until(due.stop.is_set)
-        return Outcome(None, Status.COMPLETED)
-
-    silent = Scheduler(world.ledger.store, world.ledger.worker, wait, now=lambda: world.now)
-    world.tick(silent, SIX)
-    (run,) = world.runs()
-    lose(world, run)
-    world.gate.set()
-    again = world.scheduler()
-    assert world.tick(again, SIX + MINUTE) == ["shop"]
-    assert again.drain(20)
-    world.tick(silent)
-    assert silent.drain(20)
-    (run,) = world.runs()
-    assert (run.status, run.attempt) == ("done", 1)
-    assert len(world.ledger.runs.list("shop")) == 1
-
-
-def test_a_scheduler_that_comes_back_too_late_changes_nothing(world: World) -> None:
-    world.job(schedule=DAILY)
-    slow = world.scheduler()
-    world.tick(slow, SIX)
-    wait_until(world.under_way)
-    lose(world, world.runs()[0])
-    active = world.ledger.runs.list(status="RUNNING")[0]
-    expire_lease(world.ledger, active.id)
-    world.tick(world.scheduler(), SIX + MINUTE)
-    world.gate.set()
-    assert slow.drain(20)
-    assert world.statuses() == ["failed"]
-    assert world.ledger.runs.get(active.id).status == "FAILED"
-
-
-def test_a_run_that_ended_before_its_scheduler_could_say_so_counts_as_it_ended(world: World) -> None:
-    world.job(schedule=DAILY)
-    world.tick(world.scheduler(), SIX)
-    wait_until(world.under_way)
-    lose(world, world.runs()[0])
-    world.ledger.runs.finish(world.ledger.runs.list(status="RUNNING")[0].id, cancelled("by hand"))
-    world.tick(world.scheduler(), SIX + MINUTE)
-    assert [(run.status, run.reason) for run in world.runs()] == [("cancelled", "by hand")]
-
-
 def test_one_job_that_cannot_be_read_does_not_stop_the_others(world: World) -> None:
     job = world.job("bad", schedule=DAILY)
     world.job("good", schedule=DAILY)
@@ -679,7 +515,10 @@ def test_what_does_not_end_in_time_is_stopped_with_the_scheduler(world: World) -
     stop.set()
     thread.join(20)
     assert world.started[0].stop.is_set()
-    wait_until(lambda: world.statuses() == ["failed"])
+    wait_until(lambda: world.statuses() == ["queued"])
+    (run,) = world.runs()
+    assert (run.attempt, run.times_lost) == (2, 1), "the next scheduler starts it again, as if this one had been killed"
+    assert "was told to end" in (run.reason or "")
 
 
 def test_what_ended_long_ago_is_forgotten(world: World) -> None:

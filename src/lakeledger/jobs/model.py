@@ -9,9 +9,12 @@ from typing import Any
 
 from lakeledger.errors import Forbidden, Invalid, NotInstalled
 from lakeledger.jobs import Job
+from lakeledger.runs import Status
 
 # What is wrong as it was set up, and stays so however often it is tried.
 CONFIGURATION_ERRORS = (Invalid, NotInstalled, Forbidden)
+# How the queue calls what the run log says of a run that has ended.
+ENDINGS = {Status.COMPLETED: "done", Status.FAILED: "failed", Status.CANCELLED: "cancelled", Status.SKIPPED: "skipped"}
 
 
 @dataclass(frozen=True)
@@ -72,7 +75,11 @@ class LocalJob:
 
 @dataclass(frozen=True)
 class JobRun:
-    """One run of a local job, due or asked for: a row of `local_job_runs`. `run_id` is its run in the run log, once it has ended."""
+    """One run of a local job, due or asked for: a row of `local_job_runs`. `run_id` is its run in the run log, once it has ended.
+
+    `claim_token` is the fencing token: it grows with every claim, and only the current one may end the run. `times_lost` counts the
+    workers that were lost while they carried it out.
+    """
 
     id: str
     tenant_id: str
@@ -84,8 +91,10 @@ class JobRun:
     status: str
     reason: str | None
     attempt: int
+    times_lost: int
     start_after: datetime
     run_id: str | None
+    claim_token: int
     claimed_by: str | None
     claimed_on: str | None
     claimed_until: datetime | None
@@ -95,10 +104,10 @@ class JobRun:
 
     @property
     def key(self) -> str:
-        """By which the run log knows the run that this attempt became."""
-        return f"{self.id}/{self.attempt}"
+        """By which the run log knows the run that this claim became."""
+        return f"{self.id}/{self.claim_token}"
 
     @property
     def waits(self) -> bool:
-        """Whether somebody asked for it, and so would rather wait than hear that it was skipped."""
-        return self.cause == "asked"
+        """Whether it waits while its module is busy instead of being skipped: somebody asked for it, or it was started before."""
+        return self.cause == "asked" or self.claim_token > 1

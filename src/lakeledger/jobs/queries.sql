@@ -86,9 +86,10 @@ select start_after as at from local_job_runs
 
 -- name: add_run
 insert into local_job_runs (
-    id, tenant_id, job_id, cause, due_at, asked_by, parameters, status, reason, attempt, start_after, created_at, ended_at
+    id, tenant_id, job_id, cause, due_at, asked_by, parameters, status, reason, attempt, times_lost, start_after,
+    claim_token, created_at, ended_at
 ) values (
-    :id, :tenant_id, :job_id, :cause, :due_at, :asked_by, :parameters, :status, :reason, 1, :due_at, :now, :ended_at
+    :id, :tenant_id, :job_id, :cause, :due_at, :asked_by, :parameters, :status, :reason, 1, 0, :due_at, 0, :now, :ended_at
 )
 on conflict do nothing
 returning *
@@ -121,27 +122,29 @@ union all
 select job_id, status from local_job_runs where tenant_id = :tenant_id and status = 'running'
 
 -- name: claim
+-- The token grows with every claim: whoever holds an older one is fenced off.
 update local_job_runs
-   set status = 'running', claimed_by = :worker, claimed_on = :instance, claimed_until = :until, started_at = :at
+   set status = 'running', claimed_by = :worker, claimed_on = :instance, claimed_until = :until, started_at = :at, claim_token = claim_token + 1
  where tenant_id = :tenant_id and id = :id and status = 'queued'
 returning *
 
 -- name: renew
+-- Also after its time: as long as nobody took over, the claim is its holder's.
 update local_job_runs set claimed_until = :until
- where tenant_id = :tenant_id and id = :id and status = 'running' and claimed_by = :worker and attempt = :attempt
+ where tenant_id = :tenant_id and id = :id and status = 'running' and claim_token = :claim_token
 
 -- name: finish
--- Only the attempt that is running ends: whoever lost it, or was too late, changes nothing.
+-- Only the claim that is current ends its run: whoever lost it, or was too late, changes nothing.
 update local_job_runs
    set status = :status, reason = coalesce(cast(:reason as text), reason), run_id = coalesce(cast(:run_id as text), run_id), ended_at = :at, claimed_until = null
- where tenant_id = :tenant_id and id = :id and status = 'running' and attempt = :attempt
+ where tenant_id = :tenant_id and id = :id and status = 'running' and claim_token = :claim_token
 returning *
 
 -- name: queue_again
 update local_job_runs
-   set status = 'queued', attempt = :next_attempt, start_after = :start_after, reason = :reason, run_id = coalesce(cast(:run_id as text), run_id),
-       claimed_by = null, claimed_on = null, claimed_until = null, started_at = null
- where tenant_id = :tenant_id and id = :id and status = 'running' and attempt = :attempt
+   set status = 'queued', attempt = :attempt, times_lost = :times_lost, start_after = :start_after, reason = :reason,
+       run_id = coalesce(cast(:run_id as text), run_id), claimed_by = null, claimed_on = null, claimed_until = null, started_at = null
+ where tenant_id = :tenant_id and id = :id and status = 'running' and claim_token = :claim_token
 returning *
 
 -- name: cancel
@@ -154,7 +157,7 @@ returning *
 delete from local_job_runs where tenant_id = :tenant_id and ended_at < :before
 
 -- name: ledger_run
--- The run that an attempt became, also if its worker was lost before it could say so.
+-- The run that a claim became, also if its worker was lost before it could say so.
 select * from pipeline_runs
  where tenant_id = :tenant_id and pipeline_id = :pipeline_id and idempotency_key = :key
  order by start_time desc, pipeline_logging_id desc

@@ -86,23 +86,24 @@ def claim(tx: Transaction, run: JobRun, worker: Worker, at: datetime, lease_seco
     return JobRun(**row) if row else None
 
 
-def renew(tx: Transaction, run: JobRun, worker: Worker, lease_seconds: float) -> bool:
-    """Say that the run is still being carried out. False: it is no longer this worker's."""
+def renew(tx: Transaction, run: JobRun, lease_seconds: float) -> bool:
+    """Prolong a claim. False: the run has ended, or somebody took over."""
     until = tx.now + timedelta(seconds=lease_seconds)
-    return tx.execute(sql.renew, id=run.id, attempt=run.attempt, worker=worker.name, until=until) == 1
+    return tx.execute(sql.renew, id=run.id, claim_token=run.claim_token, until=until) == 1
 
 
 def finish(tx: Transaction, run: JobRun, status: str, at: datetime, reason: str | None = None, run_id: str | None = None) -> JobRun | None:
-    """End a running attempt. None if it has ended already."""
-    told = storable(reason) if reason else None
-    row = tx.one(sql.finish, id=run.id, attempt=run.attempt, status=status, at=at, reason=told, run_id=run_id)
+    """End a running attempt. None if it has ended already, or somebody took over."""
+    kept = storable(reason) if reason else None
+    row = tx.one(sql.finish, id=run.id, claim_token=run.claim_token, status=status, at=at, reason=kept, run_id=run_id)
     return JobRun(**row) if row else None
 
 
-def again(tx: Transaction, run: JobRun, start_after: datetime, reason: str, run_id: str | None = None, *, attempt: int) -> JobRun | None:
-    """Put a running attempt back into the queue, to be started later as that attempt. None if it has ended already."""
+def again(tx: Transaction, run: JobRun, start_after: datetime, reason: str, run_id: str | None = None, **counts: int) -> JobRun | None:
+    """Put a running attempt back into the queue, to be started later, with other `counts` if need be. None as in `finish`."""
     found = {"start_after": start_after, "reason": storable(reason), "run_id": run_id}
-    row = tx.one(sql.queue_again, id=run.id, attempt=run.attempt, next_attempt=attempt, **found)
+    counted = {"attempt": run.attempt, "times_lost": run.times_lost, **counts}
+    row = tx.one(sql.queue_again, id=run.id, claim_token=run.claim_token, **found, **counted)
     return JobRun(**row) if row else None
 
 
@@ -117,11 +118,21 @@ def end(
     *,
     retryable: bool = True,
 ) -> JobRun | None:
-    """End a running attempt; one that failed is queued again while the job has retries left. None if it has ended already."""
+    """End a running attempt; one that failed is queued again while the job has retries left. None as in `finish`."""
     if status == "failed" and retryable and run.attempt <= job.max_retries:
-        told = f"attempt {run.attempt} failed: {reason}"
-        return again(tx, run, at + job.retry_pause, told, run_id, attempt=run.attempt + 1)
+        return again(tx, run, at + job.retry_pause, f"attempt {run.attempt} failed: {reason}", run_id, attempt=run.attempt + 1)
     return finish(tx, run, status, at, reason, run_id)
+
+
+def lose(tx: Transaction, job: LocalJob, run: JobRun, at: datetime, reason: str, run_id: str | None) -> JobRun | None:
+    """End a running attempt whose worker is gone. It is queued again at once, as often as the job has retries and at least once.
+
+    To start it again is safe: what its worker committed is not committed twice. None as in `finish`.
+    """
+    if run.attempt > job.max_retries and run.times_lost:
+        return finish(tx, run, "failed", at, reason, run_id)
+    counts = {"attempt": run.attempt + 1, "times_lost": run.times_lost + 1}
+    return again(tx, run, run.start_after, f"attempt {run.attempt} was lost: {reason}", run_id, **counts)
 
 
 def cancel(tx: Transaction, id: str, reason: str, run_id: str | None = None) -> JobRun | None:
@@ -136,6 +147,6 @@ def forget(tx: Transaction, before: datetime) -> int:
 
 
 def ledger_run(tx: Transaction, job: LocalJob, run: JobRun) -> Run | None:
-    """What the run log has of this attempt, or None if it never began."""
+    """What the run log has of this claim, or None if it never began."""
     row = tx.one(sql.ledger_run, pipeline_id=job.pipeline_id, key=run.key)
     return Run(**row) if row else None

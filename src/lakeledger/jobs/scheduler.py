@@ -2,8 +2,9 @@
 
 What was due while no scheduler ran is made up for by one run, under the first due time that was missed. A run that is due while
 `max_concurrent_runs` of its job are open is skipped, and noted as skipped, unless the job's `queue` is enabled; one that somebody asked
-for waits, and a trigger does not look until there is room. A run whose worker was lost is ended by what it committed; it is tried again
-if its job has `max_retries` left, or if it never began. One that is set up wrong or took too long is not tried again.
+for waits, and a trigger does not look until there is room. A run whose worker was lost ends by what it committed, or is started again: as
+often as its job's `max_retries` says, and at least once. So is one that a scheduler had to stop because it was told to end. One that is
+set up wrong or took too long is not tried again. Whoever was taken over can end nothing any more: its claim has another token.
 """
 
 from __future__ import annotations
@@ -19,14 +20,13 @@ from typing import Any, cast
 
 from lakeledger.db import Store, Transaction
 from lakeledger.errors import Conflict, LakeledgerError
-from lakeledger.jobs import queue, schedule, triggers
+from lakeledger.jobs import queue, schedule, takeover, triggers
 from lakeledger.jobs.local import get_job, sql
-from lakeledger.jobs.model import CONFIGURATION_ERRORS, JobRun, LocalJob
+from lakeledger.jobs.model import CONFIGURATION_ERRORS, ENDINGS, JobRun, LocalJob
 from lakeledger.jobs.triggers import Fired, TableVersion
 from lakeledger.lake import Storage
-from lakeledger.runs import Status, Worker, describe, failed, recovery
+from lakeledger.runs import Status, Worker, describe, failed
 from lakeledger.runs import store as run_log
-from lakeledger.runs.worker import is_gone
 
 LEASE_SECONDS = 60.0
 PARALLEL_RUNS = 8
@@ -43,16 +43,19 @@ TIDY_EVERY = timedelta(hours=1)
 BY_ITSELF = "scheduler"
 
 _FULL = "as many runs of the job as max_concurrent_runs allows were waiting or under way"
-_ENDINGS = {Status.COMPLETED: "done", Status.FAILED: "failed", Status.CANCELLED: "cancelled", Status.SKIPPED: "skipped"}
 
 
 @dataclass(frozen=True)
 class Due:
-    """A run that is to be carried out now: its job, its parameters, and by which key the run log is to know it."""
+    """A run that is to be carried out now: its job, its parameters, and by which key the run log is to know it.
+
+    `stop` is set when it must end; `cut_short` as well, if only because its scheduler ends.
+    """
 
     job: LocalJob
     run: JobRun
     stop: threading.Event = field(default_factory=threading.Event, compare=False)
+    cut_short: threading.Event = field(default_factory=threading.Event, compare=False)
 
     @property
     def key(self) -> str:
@@ -145,6 +148,7 @@ class Scheduler:
             self._tell(f"waiting up to {grace_seconds:g} s for what is under way: {', '.join(left)}; told again, it does not wait")
         self.drain(grace_seconds)
         for due, _ in self._under_way():
+            due.cut_short.set()
             due.stop.set()
         self.drain(grace_seconds)
 
@@ -162,45 +166,30 @@ class Scheduler:
             return tx.now
 
     def _settle_lost(self, at: datetime) -> None:
-        """End the runs of lost schedulers by what they committed."""
+        """End the runs of lost schedulers by what they committed, or let them be started again."""
         with self._store.read() as tx:
             if not any(self._is_lost(tx, run) for run in queue.running(tx)):
                 return
         with self._store.write() as tx:
             for run in queue.running(tx):
                 if self._is_lost(tx, run):
-                    self._settle(tx, run, at)
+                    takeover.settle(tx, run, self._worker, at)
 
     def _is_lost(self, tx: Transaction, run: JobRun) -> bool:
-        """Whether nobody can be carrying it out any more. A claim may run out while the run itself lives on, with a lease of its own."""
         with self._lock:
-            if run.id in self._mine:
-                return False
-        expired = run.claimed_until is None or run.claimed_until <= tx.now
-        if not expired and not is_gone(self._worker, run.claimed_by, run.claimed_on):
-            return False
-        found = queue.ledger_run(tx, get_job(tx, run.job_id), run)
-        return found is None or not found.is_open or recovery.is_lost(tx, found, self._worker)
-
-    def _settle(self, tx: Transaction, run: JobRun, at: datetime) -> None:
-        job = get_job(tx, run.job_id)
-        found = queue.ledger_run(tx, job, run)
-        if found is None:
-            queue.again(tx, run, run.start_after, f"{run.claimed_by} was lost before it began", attempt=run.attempt)
-            return
-        ended = recovery.settle(tx, found, self._worker.name) if found.is_open else found
-        queue.end(tx, job, run, _ENDINGS[Status(ended.status)], at, ended.error_message, ended.id)
+            mine = self._mine.get(run.id)
+        return not (mine and mine[0].run.claim_token == run.claim_token) and takeover.is_lost(tx, run, self._worker)
 
     def _watch_mine(self, at: datetime) -> None:
-        """Stop what was cancelled or took too long, and hold on to the rest."""
+        """Stop what was cancelled, taken over or took too long, and hold on to the rest."""
         mine = [due for due, _ in self._under_way()]
         if not mine:
             return
         with self._store.read() as tx:
-            open_runs = {(run.id, run.attempt) for run in queue.running(tx)}
+            held = {(run.id, run.claim_token) for run in queue.running(tx)}
         late = []
         for due in mine:
-            if (due.run.id, due.run.attempt) not in open_runs:
+            if (due.run.id, due.run.claim_token) not in held:
                 self._let_go(due)
             elif due.job.timeout and due.run.started_at and at - due.run.started_at >= due.job.timeout:
                 late.append(due)
@@ -210,22 +199,27 @@ class Scheduler:
                 for due in late:
                     self._time_out(tx, due, at)
                 for due in mine:
-                    queue.renew(tx, due.run, self._worker, self._lease_seconds)
+                    queue.renew(tx, due.run, self._lease_seconds)
         for due in late:
             self._let_go(due)
 
     def _time_out(self, tx: Transaction, due: Due, at: datetime) -> None:
         reason = f"timed out after {due.job.settings['timeout_seconds']} s"
         found = queue.ledger_run(tx, due.job, due.run)
-        if found and found.is_open:
+        ended = queue.finish(tx, due.run, "failed", at, reason, found.id if found else None)
+        if ended and found and found.is_open:
             run_log.finish(tx, found.id, failed(reason), self._worker.name, from_outside=True)
-        queue.end(tx, due.job, due.run, "failed", at, reason, found.id if found else None, retryable=False)
 
     def _let_go(self, due: Due) -> None:
         """It has ended, whatever its thread does: the ledger refuses what it would still commit."""
         due.stop.set()
+        self._forget(due)
+
+    def _forget(self, due: Due) -> None:
+        """Unless it was claimed anew meanwhile."""
         with self._lock:
-            self._mine.pop(due.run.id, None)
+            if (mine := self._mine.get(due.run.id)) and mine[0] is due:
+                del self._mine[due.run.id]
 
     def _under_way(self) -> list[tuple[Due, threading.Thread]]:
         with self._lock:
@@ -335,16 +329,16 @@ class Scheduler:
                 self._end(tx, due, outcome)
         except LakeledgerError as error:
             self._report(due.job.job_id, f"the end of run {due.run.id} of {due.job.name} could not be written: {error}")
-        with self._lock:
-            if (mine := self._mine.get(due.run.id)) and mine[0] is due:
-                del self._mine[due.run.id]
+        self._forget(due)
 
     def _end(self, tx: Transaction, due: Due, outcome: Outcome) -> None:
-        at, run = self._now(), due.run
+        at, run, reason = self._now(), due.run, outcome.reason or ""
         if outcome.status == Status.SKIPPED and (run.waits or due.job.queues):
-            queue.again(tx, run, at + timedelta(seconds=BUSY_SECONDS), outcome.reason or "", attempt=run.attempt)
-            return
-        queue.end(tx, due.job, run, _ENDINGS[outcome.status], at, outcome.reason, outcome.run_id, retryable=outcome.retryable)
+            queue.again(tx, run, at + timedelta(seconds=BUSY_SECONDS), reason)
+        elif outcome.status in (Status.FAILED, Status.CANCELLED) and due.cut_short.is_set():
+            queue.lose(tx, due.job, run, at, f"{self._worker.name} was told to end; {reason}", outcome.run_id)
+        else:
+            queue.end(tx, due.job, run, ENDINGS[outcome.status], at, outcome.reason, outcome.run_id, retryable=outcome.retryable)
 
     def _pause(self) -> float:
         """Until the next due time, but not for long: others queue runs, too."""

@@ -58,7 +58,7 @@ def _module(due: Due) -> Module:
 def _trigger(due: Due) -> str:
     if due.run.attempt > 1:
         return "retry"
-    return "manual" if due.run.waits else "scheduler"
+    return "manual" if due.run.cause == "asked" else "scheduler"
 
 
 def _ended(plane: Plane, run_id: str, *, retryable: bool) -> Outcome:
