@@ -60,6 +60,14 @@ def test_a_missing_statement_is_named() -> None:
         _ = parse(PAIR).nothing
 
 
+def test_an_optional_line_is_left_out_without_a_value_for_its_parameter() -> None:
+    query = parse("-- name: a\nselect *\n where x = :x\n   and y = :y -- optional\n   and z::text < :z -- optional\n limit 1").a
+    assert query.optional == {"y", "z"}
+    assert query.text("sqlite", frozenset({"y"})) == "select *\n where x = :x\n   and z::text < :z -- optional\n limit 1"
+    assert query.text("postgres", frozenset({"y", "z"})) == "select *\n where x = %(x)s\n limit 1"
+    assert query.text("sqlite").count("optional") == 2
+
+
 @pytest.mark.parametrize(
     ("text", "expected"),
     [

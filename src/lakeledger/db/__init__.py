@@ -66,7 +66,8 @@ class Transaction:
         self.connection.executemany(query.text(self.dialect), (self._bound(row) for row in rows))
 
     def _run(self, query: Query, parameters: Mapping[str, Any]) -> Cursor:
-        return self.connection.execute(query.text(self.dialect), self._bound(parameters))
+        absent = frozenset(name for name in query.optional if parameters.get(name) is None)
+        return self.connection.execute(query.text(self.dialect, absent), self._bound(parameters))
 
     def _bound(self, parameters: Mapping[str, Any]) -> dict[str, Any]:
         return {"tenant_id": self.tenant_id, "now": self.now, **parameters}

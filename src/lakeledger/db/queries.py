@@ -4,16 +4,22 @@
     update … where status in (:a, :b) returning *
 
 A statement that differs by database is a named pair: `-- name: claim@postgres` and `-- name: claim@sqlite`.
+
+A filter that need not be set is a line that ends in `-- optional`: without a value for its parameter it is left out.
+A planner finds the right index for what is left; `(:status is null or status = :status)` makes it scan.
 """
 
 from __future__ import annotations
 
 import re
 from dataclasses import dataclass, field
+from functools import cached_property, lru_cache
 from importlib.resources import files
 
 _NAME = re.compile(r"^-- name: *(?P<name>\w+)(?:@(?P<dialect>\w+))?[ \t]*$", re.MULTILINE)
 _PARAMETER = re.compile(r"'(?:[^']|'')*'|--[^\n]*|(?<!:):(?P<name>[a-z_]\w*)")
+_BOUND = re.compile(r"(?<!:):([a-z_]\w*)|%\((\w+)\)s")
+_OPTIONAL = "-- optional"
 
 
 @dataclass(frozen=True)
@@ -23,9 +29,16 @@ class Query:
     name: str
     texts: dict[str, str] = field(hash=False)
 
-    def text(self, dialect: str) -> str:
-        """The statement as that database's driver wants it."""
-        return self.texts.get(dialect) or self.texts[""]
+    def text(self, dialect: str, absent: frozenset[str] = frozenset()) -> str:
+        """The statement as that database's driver wants it, without the optional lines of the parameters that have no value."""
+        whole = self.texts.get(dialect) or self.texts[""]
+        return _without(whole, absent) if absent else whole
+
+    @cached_property
+    def optional(self) -> frozenset[str]:
+        """The parameters that may be without a value."""
+        lines = (line for text in self.texts.values() for line in text.splitlines() if line.endswith(_OPTIONAL))
+        return frozenset(name for line in lines for name in _names(line))
 
 
 class Queries:
@@ -65,6 +78,15 @@ def parse(source: str) -> Queries:
 def statement(text: str) -> Query:
     """An unnamed statement, for generated SQL."""
     return Query("", _by_dialect({"": text}))
+
+
+@lru_cache(maxsize=1_024)
+def _without(text: str, absent: frozenset[str]) -> str:
+    return "\n".join(line for line in text.splitlines() if not (line.endswith(_OPTIONAL) and absent & _names(line)))
+
+
+def _names(line: str) -> set[str]:
+    return {colon or percent for colon, percent in _BOUND.findall(line)}
 
 
 def _by_dialect(texts: dict[str, str]) -> dict[str, str]:

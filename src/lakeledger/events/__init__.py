@@ -8,12 +8,9 @@ from datetime import datetime
 from typing import Any
 
 from lakeledger.db import Store
-from lakeledger.db.queries import statement
+from lakeledger.db.queries import load
 
-_AFTER = statement(
-    "select * from change_log where tenant_id = :tenant_id and seq > :after"
-    " and (cast(:table_name as text) is null or table_name = :table_name) order by seq limit :page_size"
-)
+sql = load("lakeledger.events")
 
 
 @dataclass(frozen=True)
@@ -39,4 +36,4 @@ class Changes:
     def after(self, seq: int = 0, table: str | None = None, limit: int = 1_000) -> Sequence[Change]:
         """The changes behind that sequence number, oldest first, a page at a time."""
         with self._store.read() as tx:
-            return [Change(**row) for row in tx.all(_AFTER, after=seq, table_name=table, page_size=limit)]
+            return [Change(**row) for row in tx.all(sql.changes_after, after=seq, table_name=table, page_size=limit)]

@@ -15,8 +15,9 @@ returning *
 update pipeline_runs
    set status = 'RUNNING', start_time = :now, heartbeat_at = :now, lease_expires_at = :lease_expires_at,
        worker_instance = :worker_instance, instance_id = coalesce(instance_id, :instance_id), node_id = coalesce(node_id, :node_id),
-       lease_token = 1 + (select coalesce(max(other.lease_token), 0) from pipeline_runs other
-                           where other.tenant_id = :tenant_id and other.pipeline_id = pipeline_runs.pipeline_id)
+       lease_token = 1 + coalesce((select other.lease_token from pipeline_runs other
+                                    where other.tenant_id = :tenant_id and other.pipeline_id = pipeline_runs.pipeline_id
+                                    order by other.lease_token desc limit 1), 0)
  where tenant_id = :tenant_id and pipeline_logging_id = :run_id and status = 'PENDING'
 returning *
 
@@ -34,8 +35,9 @@ select * from pipeline_runs
 select * from pipeline_runs where tenant_id = :tenant_id and pipeline_logging_id = :run_id
 
 -- name: find_run_by_prefix
+-- SQLite would rather go through all of the tenant's, were the tenant something that an index can find.
 select * from pipeline_runs
- where tenant_id = :tenant_id and pipeline_logging_id between :first and :last
+ where tenant_id || '' = :tenant_id and pipeline_logging_id between :first and :last
    and substr(pipeline_logging_id, 1, length(cast(:prefix as text))) = :prefix
  order by pipeline_logging_id
  limit 2
@@ -43,10 +45,10 @@ select * from pipeline_runs
 -- name: list_runs
 select * from pipeline_runs
  where tenant_id = :tenant_id
-   and (cast(:pipeline_id as text) is null or pipeline_id = :pipeline_id)
-   and (cast(:status as text) is null or status = :status)
-   and (cast(:run_kind as text) is null or run_kind = :run_kind)
-   and (cast(:before_time as timestamptz) is null or (start_time, pipeline_logging_id) < (:before_time, cast(:before_id as text)))
+   and pipeline_id = :pipeline_id -- optional
+   and status = :status -- optional
+   and run_kind = :run_kind -- optional
+   and (start_time, pipeline_logging_id) < (:before_time, :before_id) -- optional
  order by start_time desc, pipeline_logging_id desc
  limit :page_size
 

@@ -40,12 +40,15 @@ create table pipeline_runs (
 );
 
 create index pipeline_runs_by_time on pipeline_runs (tenant_id, start_time desc, pipeline_logging_id desc);
-create index pipeline_runs_by_pipeline on pipeline_runs (tenant_id, pipeline_id, start_time desc);
+create index pipeline_runs_by_pipeline on pipeline_runs (tenant_id, pipeline_id, start_time desc, pipeline_logging_id desc);
+create index pipeline_runs_by_status on pipeline_runs (tenant_id, status, start_time desc, pipeline_logging_id desc);
+create index pipeline_runs_by_kind on pipeline_runs (tenant_id, run_kind, start_time desc, pipeline_logging_id desc);
 create index pipeline_runs_by_token on pipeline_runs (tenant_id, pipeline_id, lease_token desc);
-create index pipeline_runs_open on pipeline_runs (tenant_id, lease_expires_at) where status in ('PENDING', 'RUNNING');
 create unique index pipeline_runs_exclusive on pipeline_runs (tenant_id, pipeline_id) where exclusive and status = 'RUNNING';
 create unique index pipeline_runs_idempotent on pipeline_runs (tenant_id, pipeline_id, idempotency_key)
     where idempotency_key is not null and status in ('PENDING', 'RUNNING', 'COMPLETED');
+create index pipeline_runs_by_key on pipeline_runs (tenant_id, pipeline_id, idempotency_key, start_time desc, pipeline_logging_id desc)
+    where idempotency_key is not null;
 
 create table step_logs (
     step_logging_id     text primary key,

@@ -9,6 +9,7 @@ create table change_log (
     at         timestamptz not null default clock_timestamp()
 );
 
+create index change_log_by_tenant on change_log (tenant_id, seq);
 create index change_log_by_table on change_log (tenant_id, table_name, seq);
 
 -- Writers go one after the other, so that seq is the order of commits. The lock is taken before any row is,

@@ -9,4 +9,5 @@ create table change_log (
     at         timestamptz not null
 );
 
+create index change_log_by_tenant on change_log (tenant_id, seq);
 create index change_log_by_table on change_log (tenant_id, table_name, seq);

@@ -1,4 +1,6 @@
 -- What should run: the jobs of every backend as we last applied them, and the jobs and runs that the ledger itself keeps.
+-- A tracked job keeps its settings, and a hash of the rows that they were made from: while both are the same, a plan need not read on.
+-- What the job runs is with its backend.
 
 create table jobs (
     id                text primary key,
@@ -9,8 +11,8 @@ create table jobs (
     job_id            text not null,
     job_name          text not null,
     settings          jsonb not null,
-    module            jsonb not null,
     settings_hash     text not null,
+    rows_hash         text,
     control_version   bigint not null,
     state             text not null check (state in ('active', 'paused', 'removed')),
     created_timestamp timestamptz not null,
@@ -63,6 +65,9 @@ create table local_job_runs (
 
 -- A due time of a job is one run, however many schedulers see that it has come.
 create unique index local_job_runs_once on local_job_runs (job_id, due_at) where cause <> 'asked';
-create index local_job_runs_open on local_job_runs (tenant_id, status, start_after) where status in ('queued', 'running');
+-- What waits and what is under way is found without looking at what has ended. SQLite uses no partial index for one of several statuses.
+create index local_job_runs_queued on local_job_runs (tenant_id, start_after, id) where status = 'queued';
+create index local_job_runs_running on local_job_runs (tenant_id, started_at, id) where status = 'running';
+create index local_job_runs_by_time on local_job_runs (tenant_id, due_at desc, id desc);
 create index local_job_runs_by_job on local_job_runs (tenant_id, job_id, due_at desc, id desc);
 create index local_job_runs_ended on local_job_runs (tenant_id, ended_at) where ended_at is not null;

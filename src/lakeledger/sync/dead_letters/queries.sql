@@ -49,8 +49,9 @@ update error_log set dead_letter_id = coalesce(dead_letter_id, :id), retry_after
 select * from dead_letter_queue where tenant_id = :tenant_id and id = :id
 
 -- name: find_letter_by_prefix
+-- SQLite would rather go through all of the tenant's, were the tenant something that an index can find.
 select * from dead_letter_queue
- where tenant_id = :tenant_id and id between :first and :last and substr(id, 1, length(cast(:prefix as text))) = :prefix
+ where tenant_id || '' = :tenant_id and id between :first and :last and substr(id, 1, length(cast(:prefix as text))) = :prefix
  order by id
  limit 2
 

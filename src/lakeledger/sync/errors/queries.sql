@@ -11,8 +11,9 @@ insert into error_log (
 select * from error_log where tenant_id = :tenant_id and id = :id
 
 -- name: find_error_by_prefix
+-- SQLite would rather go through all of the tenant's, were the tenant something that an index can find.
 select * from error_log
- where tenant_id = :tenant_id and id between :first and :last and substr(id, 1, length(cast(:prefix as text))) = :prefix
+ where tenant_id || '' = :tenant_id and id between :first and :last and substr(id, 1, length(cast(:prefix as text))) = :prefix
  order by id
  limit 2
 
