@@ -11,7 +11,8 @@ import pytest
 
 from contract.making import dump, execute, expire_lease, opened, rows, wait_until
 from lakeledger import Conflict, Fenced, Invalid, Ledger, NotFound, NumberPosition
-from lakeledger.runs import Worker
+from lakeledger.runs import NewRun, Worker
+from lakeledger.runs import store as run_store
 from lakeledger.sync import NewSync, SyncMode, SyncRuns, SyncRunStatistics, SyncStatus
 
 MOVED = SyncRunStatistics(10_000, 8_500, 1_200, 300, 7, 5 * 1024 * 1024)
@@ -134,6 +135,21 @@ def test_recovery_leaves_the_runs_of_pipelines_to_others(runs: SyncRuns, ledger:
         expire_lease(ledger, run.id)
         assert runs.recover() == []
         execute(ledger, "update pipeline_runs set lease_expires_at = '2999-01-01T00:00:00.000000Z'")
+
+
+@pytest.mark.parametrize("mode", [None, "a mode of later days"])
+def test_a_run_without_a_mode_is_listed_and_recovered_like_the_others(runs: SyncRuns, ledger: Ledger, mode: str | None) -> None:
+    kept = runs.start(NewSync("shop", "batch"))
+    with ledger.store.write() as tx:
+        bare = run_store.add(tx, NewRun("by hand", run_kind="sync", sync_mode=mode), "somebody")
+        run_store.begin(tx, bare.id, ledger.worker, 60)
+    for run_id in (kept.id, bare.id):
+        expire_lease(ledger, run_id)
+    assert {(run.id, run.schema_name, run.sync_mode) for run in runs.list()} == {
+        (kept.id, "shop", SyncMode.BATCH),
+        (bare.id, "by hand", None),
+    }
+    assert {(run.id, run.status) for run in runs.recover()} == {(kept.id, SyncStatus.FAILED), (bare.id, SyncStatus.FAILED)}
 
 
 def test_a_run_of_a_process_that_died_on_this_machine_is_recovered_at_once(runs: SyncRuns, url: str) -> None:

@@ -135,7 +135,7 @@ def print_runs(found: Sequence[SyncRun]) -> None:
         (
             short,
             run.schema_name,
-            run.sync_mode.value,
+            run.sync_mode or "",
             show.status(run.status.value.upper()),
             show.count(run.records_processed),
             show.size(run.bytes_processed) if run.bytes_processed else "",

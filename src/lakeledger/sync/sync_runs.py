@@ -28,6 +28,9 @@ class SyncMode(StrEnum):
     INITIAL = "initial"
 
 
+_MODES = frozenset(SyncMode)
+
+
 class SyncStatus(StrEnum):
     """The states of a sync run. The run log keeps them in upper case."""
 
@@ -68,12 +71,15 @@ class SyncRunStatistics:
 
 @dataclass(frozen=True)
 class SyncRun:
-    """One synchronisation: a row of `pipeline_runs` of the kind `sync`, as the view `sync_runs` shows it."""
+    """One synchronisation: a row of `pipeline_runs` of the kind `sync`, as the view `sync_runs` shows it.
+
+    A run that was begun through the run log may have no mode; its pipeline then stands for the schema that it does not name.
+    """
 
     id: str
     tenant_id: str
     schema_name: str
-    sync_mode: SyncMode
+    sync_mode: SyncMode | None
     status: SyncStatus
     started_at: datetime
     completed_at: datetime | None
@@ -179,7 +185,8 @@ class SyncRuns:
     def recover(self, silence: timedelta | None = None) -> Sequence[SyncRun]:
         """End the runs whose worker is lost, or gave no sign for so long. A living one is never ended for its age."""
         with self._store.write() as tx:
-            return [as_sync_run(run) for run in recovery.recover(tx, self._worker, kind=KIND, silence=silence)]
+            ended = recovery.recover(tx, self._worker, kind=KIND, silence=silence)
+        return [as_sync_run(run) for run in ended]
 
     def close(self) -> None:
         """Stop keeping runs alive."""
@@ -200,7 +207,8 @@ def as_sync_run(run: Run) -> SyncRun:
     return SyncRun(
         **{
             **same,
-            "sync_mode": SyncMode(run.sync_mode or ""),
+            "schema_name": run.schema_name or run.pipeline_id,
+            "sync_mode": SyncMode(run.sync_mode) if run.sync_mode in _MODES else None,
             "status": SyncStatus(run.status.lower()),
             "started_at": run.start_time,
             "completed_at": run.end_time,
