@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import asyncio
 import inspect
+import os
 import threading
 from collections.abc import Iterator
 from datetime import UTC, datetime
@@ -287,6 +288,48 @@ def test_an_async_callback_is_awaited_for_each_letter(url: str) -> None:
 
     assert asyncio.run(work()).replayed == 3
     assert applied == [0, 1, 2]
+
+
+def test_more_callbacks_than_threads_may_await_the_manager(url: str) -> None:
+    callbacks = min(32, (os.cpu_count() or 1) + 4) + 1
+
+    async def work() -> list[int]:
+        all_wait = asyncio.Barrier(callbacks)
+        async with aio.MetadataManager(url, enable_cleanup=False) as manager:
+            for number in range(callbacks):
+                await manager.add_to_dead_letter_queue(f"s{number}", "orders", "insert", {"id": number})
+
+            async def apply(letter: DeadLetter) -> None:
+                await all_wait.wait()
+                await manager.update_stream_position(letter.schema_name, {"lsn": "0/1"})
+
+            replays = (manager.reprocess_dead_letters(apply, f"s{number}", dry_run=False) for number in range(callbacks))
+            return [done.replayed for done in await asyncio.wait_for(asyncio.gather(*replays), 60)]
+
+    assert asyncio.run(work()) == [1] * callbacks
+
+
+def test_a_replay_that_is_cut_short_leaves_its_letters_as_they_were(url: str) -> None:
+    manager = aio.MetadataManager(url, enable_cleanup=False)
+
+    async def work() -> None:
+        began = asyncio.Event()
+
+        async def never(_: DeadLetter) -> None:
+            began.set()
+            await asyncio.Event().wait()
+
+        for number in range(2):
+            await manager.add_to_dead_letter_queue("shop", "orders", "insert", {"id": number})
+        replay = asyncio.create_task(manager.reprocess_dead_letters(never, dry_run=False))
+        await began.wait()
+        replay.cancel()
+
+    asyncio.run(work())
+    with opened(url) as ledger:
+        wait_until(lambda: all(letter.status == "pending" for letter in ledger.dead_letters.list()))
+        assert [letter.error_count for letter in ledger.dead_letters.list()] == [1, 1]
+    asyncio.run(manager.close())
 
 
 @pytest.mark.parametrize("days", [-1, float("nan"), float("inf")])
