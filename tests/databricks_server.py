@@ -62,13 +62,14 @@ class Fault:
 
 
 class Workspace:
-    """The jobs and runs of a workspace. `merges_all_lists` and `gone_status` are where the API's documents leave two readings."""
+    """The jobs and runs of a workspace. `merges_all_lists`, `removes_last`, `gone_status`: where the API's documents leave two readings."""
 
     def __init__(self) -> None:
         self.jobs: dict[int, dict[str, Any]] = {}
         self.runs: dict[int, dict[str, Any]] = {}
         self.permissions: dict[int, list[dict[str, Any]]] = {}
         self.merges_all_lists = False
+        self.removes_last = False
         self.gone_status = 404
         self._run_tokens: dict[str, int] = {}
         self._ids = count(700_000_000_000_001)
@@ -110,11 +111,14 @@ class Workspace:
         """Named fields are replaced, entries of keyed lists one by one; other entries and fields stay."""
         job = self._job(body["job_id"])
         settings = deepcopy(job["settings"])
-        for path in body.get("fields_to_remove", []):
+        gone = body.get("fields_to_remove", [])
+        for path in [] if self.removes_last else gone:
             remove(settings, path)
         for name, value in body.get("new_settings", {}).items():
             merged = name in ENTRY_KEYS if self.merges_all_lists else name in ("tasks", "job_clusters")
             settings[name] = merge_entries(settings.get(name, []), value, ENTRY_KEYS[name]) if merged else value
+        for path in gone if self.removes_last else []:
+            remove(settings, path)
         check(settings)
         job["settings"] = settings
         return {}

@@ -15,7 +15,7 @@ from deltalake import DeltaTable
 from contract.making import rows, together
 from lakeledger import Conflict, Failed, Invalid, Ledger
 from lakeledger.control import audit, sql
-from lakeledger.control.deployment import Deployment
+from lakeledger.control.deployment import Applied, Deployment
 from lakeledger.control.manager import JobOrchestrator, MetadataManager
 from lakeledger.control.model import Edit, ModuleRow, SourceRow
 from lakeledger.control.opening import open_control
@@ -337,3 +337,58 @@ def test_a_job_follows_the_folder_of_the_settings(deployment: Deployment, ledger
     assert moved.plan().actions[0].words() == [f"update job {job_id}: its paths begin at /moved now"]
     assert apply(moved) == {"shop": ("update", job_id)}
     assert kinds(moved) == {"shop": "unchanged"}
+
+
+def test_what_people_set_while_an_apply_works_is_never_overwritten(deployment: Deployment, ledger: Ledger) -> None:
+    put(deployment, source("a"), source("b"), modules=tuple(ModuleRow(name, schedule=CRON) for name in "ab"))
+    first = {name: str(job_id) for name, (_, job_id) in apply(deployment).items()}
+    put(deployment, *(source(name, query="select 2 as x") for name in "ab"))
+
+    def person(done: Applied) -> None:
+        if done.module_name == "a":
+            by_hand = LocalBackend(ledger.store, "ann")
+            by_hand.update(first["b"], JobSpec("b", {"max_concurrent_runs": 7, "description": "kept by ops"}))
+            by_hand.pause(first["b"])
+
+    done = {each.module_name: each.error for each in deployment.apply(deployment.plan(), progress=person)}
+    assert done["a"] is None
+    assert "was changed by hand since it was planned (max_concurrent_runs, schedule.pause_status)" in str(done["b"])
+    assert by_hand(deployment, first["b"]) == (7, "kept by ops", True)
+    assert apply(deployment)["b"] == ("update", first["b"])
+    assert by_hand(deployment, first["b"]) == (7, "kept by ops", True)
+    assert kinds(deployment) == {"a": "unchanged", "b": "unchanged"}
+
+
+def test_what_is_not_ours_may_change_while_an_apply_works(deployment: Deployment) -> None:
+    put(deployment, source("a"), source("b"))
+    job_id = str(apply(deployment)["b"][1])
+    put(deployment, *(source(name, query="select 2 as x") for name in "ab"))
+
+    def person(done: Applied) -> None:
+        if done.module_name == "a":
+            deployment.backend.update(job_id, JobSpec("b", {"description": "kept by ops"}))
+
+    assert [each.error for each in deployment.apply(deployment.plan(), progress=person)] == [None, None]
+    assert by_hand(deployment, job_id) == (1, "kept by ops", False)
+
+
+@pytest.mark.parametrize("prune", [False, True])
+def test_a_job_that_people_changed_since_the_plan_is_neither_paused_nor_removed(deployment: Deployment, prune: bool) -> None:
+    put(deployment, source("a"), source("b"), modules=tuple(ModuleRow(name, schedule=CRON) for name in "ab"))
+    job_id = str(apply(deployment)["b"][1])
+    run_sql(deployment, "DELETE FROM etl_control")
+
+    def person(done: Applied) -> None:
+        if done.module_name == "a":
+            deployment.backend.update(job_id, JobSpec("b", {"schedule": {"timezone_id": "Asia/Tokyo"}}))
+
+    _, done = deployment.apply(deployment.plan(prune=prune), prune=prune, progress=person)
+    assert "changed by hand since it was planned (schedule.timezone_id)" in str(done.error)
+    assert not is_paused(deployment, job_id)
+    assert apply(deployment, prune=prune)["b"] == ("remove" if prune else "pause", job_id)
+
+
+def by_hand(deployment: Deployment, job_id: str) -> tuple[Any, ...]:
+    job = deployment.backend.find(job_id)
+    assert job is not None
+    return job.settings["max_concurrent_runs"], job.settings["description"], job.is_paused

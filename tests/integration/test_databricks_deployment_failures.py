@@ -249,3 +249,22 @@ def test_the_seeds_classes_deploy_to_databricks(site: Site, at_home: Path, ledge
     assert [(each.action.kind, each.error) for each in first] == [("create", None)] * 2
     assert [(each.action.kind, each.job_id) for each in again] == [("unchanged", each.job_id) for each in first]
     assert deployed(site) == ["one", "two"]
+
+
+@on_sqlite
+def test_what_people_set_in_the_workspace_while_an_apply_works_is_never_overwritten(site: Site) -> None:
+    site.put(module("a", schedule=DAILY), module("b", schedule=DAILY, timeout_seconds=60))
+    jobs = site.apply()
+    site.put(module("a", schedule=DAILY, description="x"), module("b", schedule=DAILY, timeout_seconds=90, tags={"team": "shop"}))
+    stopped = {**DAILY, "pause_status": "PAUSED"}
+
+    def person() -> None:
+        site.change_by_hand(jobs["b"][1], max_concurrent_runs=7, schedule=stopped, timeout_seconds=120, description="Ask Ada.")
+
+    done = {each.module_name: each.error for each in site.deployment.apply(site.deployment.plan(), progress=after("a", person))}
+    assert done["a"] is None
+    assert "changed by hand since it was planned (max_concurrent_runs, schedule.pause_status, timeout_seconds)" in str(done["b"])
+    assert site.sent() == []
+    kept = site.settings("b")
+    assert (kept["max_concurrent_runs"], kept["timeout_seconds"], kept["schedule"], kept["description"]) == (7, 120, stopped, "Ask Ada.")
+    assert [change.name for change in site.action("b").conflicts] == ["timeout_seconds"]

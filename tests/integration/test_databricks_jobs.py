@@ -143,9 +143,9 @@ def test_what_a_person_set_by_hand_survives(backend: DatabricksBackend, server: 
     assert isinstance(hand.current_user.me(), iam.User)
 
 
-@pytest.mark.parametrize("merges_all_lists", [False, True])
-def test_what_was_ours_is_removed(backend: DatabricksBackend, server: DatabricksServer, merges_all_lists: bool) -> None:
-    server.workspace.merges_all_lists = merges_all_lists
+@pytest.mark.parametrize(("merges_all_lists", "removes_last"), [(False, False), (True, False), (True, True)])
+def test_what_was_ours_is_removed(backend: DatabricksBackend, server: DatabricksServer, merges_all_lists: bool, removes_last: bool) -> None:
+    server.workspace.merges_all_lists, server.workspace.removes_last = merges_all_lists, removes_last
     before = spec(
         schedule=SCHEDULE,
         tags={"team/shop": "yes"},
@@ -159,7 +159,21 @@ def test_what_was_ours_is_removed(backend: DatabricksBackend, server: Databricks
     found = backend.find(job.job_id)
     assert found
     assert normalise(found.settings) == normalise(updated.settings) == normalise(after.settings)
-    assert len(server.calls("reset")) == (1 if merges_all_lists else 0)
+    assert server.calls("reset") == []  # it would overwrite what people set meanwhile
+
+
+def test_what_people_set_during_an_update_is_not_reset(server: DatabricksServer) -> None:
+    server.workspace.merges_all_lists = True
+
+    def person(_: float) -> None:
+        server.workspace.update({"job_id": job.job_id, "new_settings": {"description": "Ask Ada."}})
+
+    backend = DatabricksBackend(server.url, TOKEN, backoff=Backoff(pause=person))
+    job = backend.create(spec(parameters=[{"name": "day", "default": "today"}, {"name": "kept", "default": "1"}]))
+    server.fail("update", status=503)  # the first try: somebody is quicker than the second
+    backend.update(job.job_id, spec(parameters=[{"name": "kept", "default": "1"}]), remove=["parameters/day"])
+    found = server.workspace.jobs[int(job.job_id)]["settings"]
+    assert (found["description"], [each["name"] for each in found["parameters"]]) == ("Ask Ada.", ["kept"])
 
 
 def test_what_people_changed_by_hand_is_seen(backend: DatabricksBackend, hand: WorkspaceClient) -> None:

@@ -7,7 +7,7 @@ from dataclasses import dataclass, fields, replace
 from typing import Any
 
 from lakeledger.control import changes, rows
-from lakeledger.control.fields import Side, laid, shared
+from lakeledger.control.fields import Side, shared
 from lakeledger.control.model import JobRow, Snapshot
 from lakeledger.control.plan import Action, Plan, Tracked, Wish, plan_actions
 from lakeledger.control.secrets import in_clear
@@ -16,7 +16,7 @@ from lakeledger.control.table import ControlTable, is_local_path
 from lakeledger.db import Store
 from lakeledger.errors import Conflict, Failed, Invalid, LakeledgerError
 from lakeledger.jobs import OWNER_TAG, Job, JobBackend, JobSpec, tracking
-from lakeledger.jobs.settings import normalise, path_text
+from lakeledger.jobs.settings import merge, normalise
 from lakeledger.jobs.tracking import TrackedJob
 from lakeledger.runs import ActiveRun, NewRun, Worker, user_name
 
@@ -187,17 +187,17 @@ class Deployment:
         return Applied(action, job_id)
 
     def _carry_out(self, action: Action) -> str:
-        spec = action.spec or JobSpec(action.module_name, {})
-        match action.kind:
-            case "create" | "recreate":
-                return self.backend.create(spec).job_id
-            case "remove":
-                self.backend.delete(str(action.job_id))
-                return str(action.job_id)
-            case _:
-                wanted = JobSpec(spec.module_name, action.settings or {}, spec.module, spec.base)
-                gone = [path_text(change.path) for change in action.changes if change.side == "ours" and change.ours is None]
-                return self.backend.update(str(action.job_id), wanted, gone).job_id
+        """Do it; what people changed since the plan is refused, or was none of ours and stays. Raises Conflict."""
+        spec, update, job_id = action.spec or JobSpec(action.module_name, {}), action.update, str(action.job_id)
+        if action.kind in ("create", "recreate"):
+            return self.backend.create(spec).job_id
+        if action.kind == "remove":
+            if update and (found := self.backend.find(job_id)):
+                update.check(found)
+            self.backend.delete(job_id)
+        elif update:
+            self.backend.update(job_id, replace(spec, settings=update.settings), update.remove, update.check)
+        return job_id
 
     def _note_rows(self, plan: Plan) -> None:
         """Rows that changed and come to the same job need not be read again."""
@@ -257,9 +257,8 @@ def _check_current(plan: Plan, now: Plan) -> None:
 
 def _resting(action: Action, before: TrackedJob | None) -> dict[str, Any]:
     """Our part of the settings of a job that is paused or removed, with what we paused: that we start again, and nothing else."""
-    if before:
-        return laid(before.settings, action.changes)
-    return laid(shared(action.settings or {}, action.spec.settings) if action.spec else {}, action.changes)
+    known = before.settings if before else shared(action.settings or {}, action.spec.settings) if action.spec else {}
+    return merge(known, action.update.settings) if action.update else dict(known)
 
 
 def _undecided(action: Action, backend: str) -> str:

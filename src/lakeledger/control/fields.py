@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass, replace
 from typing import Any, Literal
 
@@ -108,10 +108,19 @@ def merged(theirs: Mapping[str, Any], ours: Mapping[str, Any], changes: list[Fie
     return _possible(unflatten({path: flat[path] for path in {**wanted, **flat} if path in flat}), ours)
 
 
-def laid(settings: Mapping[str, Any], changes: Sequence[FieldChange]) -> dict[str, Any]:
-    """The settings with our side of the changes."""
-    flat = dict(flatten(settings)) | {change.path: change.ours for change in changes}
-    return unflatten({path: value for path, value in flat.items() if value is not None})
+def changed(settings: Mapping[str, Any], changes: Iterable[FieldChange]) -> dict[str, Any]:
+    """Of the settings, the fields that we change."""
+    paths = {change.path for change in changes if change.side != "theirs"}
+    whole = {path for path in paths if is_entry(path)}
+    return unflatten({path: value for path, value in flatten(settings) if path in paths or path[:2] in whole})
+
+
+def moved(ours: Iterable[Mapping[str, Any]], seen: Mapping[str, Any], now: Mapping[str, Any]) -> list[str]:
+    """The fields of ours, and of what starts the job, that are not as they were seen."""
+    watched = {path for settings in ours for path, _ in flatten(settings)}
+    before, after = (dict(flatten(comparable(settings))) for settings in (seen, now))
+    names = [path for path in {**before, **after} if path in watched or path[0] in STARTERS]
+    return sorted(".".join(path) for path in names if before.get(path, ABSENT) != after.get(path, ABSENT))
 
 
 def is_entry(path: Path) -> bool:

@@ -2,14 +2,16 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any, Literal
 
 from lakeledger import codec
-from lakeledger.control.fields import FieldChange, Side, aligned, compare, merged, shared
+from lakeledger.control.fields import FieldChange, Side, aligned, changed, compare, merged, moved, shared
 from lakeledger.control.settings import STARTERS, comparable, paused
+from lakeledger.errors import Conflict
 from lakeledger.jobs import CONTENT_TAG, MODULE_TAG, OWNER_TAG, Job, JobSpec
+from lakeledger.jobs.settings import path_text
 
 Kind = Literal["create", "recreate", "adopt", "update", "pause", "resume", "remove", "blocked", "unchanged"]
 
@@ -34,8 +36,26 @@ class Wish:
 
 
 @dataclass(frozen=True)
+class Update:
+    """What is sent to a job that is there: those of our fields that change, and nothing else, if our fields are still as they were seen."""
+
+    seen: Mapping[str, Any]
+    ours: tuple[Mapping[str, Any], ...]
+    settings: dict[str, Any] = field(default_factory=dict)
+    remove: tuple[str, ...] = ()
+
+    def check(self, job: Job) -> None:
+        """Raises Conflict if somebody changed one of our fields since."""
+        if names := moved(self.ours, self.seen, job.settings):
+            raise Conflict(
+                f"job {job.job_id} was changed by hand since it was planned ({', '.join(names)}): it was left so; plan and apply again",
+                retryable=True,
+            )
+
+
+@dataclass(frozen=True)
 class Action:
-    """What is to be done for one module. `settings` is what its job is then."""
+    """What is to be done for one module. `settings` is what its job is then, `update` what is sent to a job that is there."""
 
     kind: Kind
     module_name: str
@@ -44,6 +64,7 @@ class Action:
     changes: tuple[FieldChange, ...] = ()
     settings: dict[str, Any] | None = None
     spec: JobSpec | None = field(default=None, compare=False, repr=False)
+    update: Update | None = field(default=None, compare=False, repr=False)
 
     @property
     def conflicts(self) -> list[FieldChange]:
@@ -174,7 +195,15 @@ def _change(kind: Kind, reason: str, spec: JobSpec, job: Job, before: Mapping[st
         return Action("unchanged", spec.module_name, job.job_id, told, changes, spec=spec)
     if kind == "update" and all(change.side == "theirs" for change in changes):
         reason = f"its paths begin at {spec.base} now" if has_moved else "the module changed; its job stays as it is"
-    return Action(kind, spec.module_name, job.job_id, reason, changes, merged(theirs, ours, list(changes)), spec)
+    settings = merged(theirs, ours, list(changes))
+    update = _update(job, (before, spec.settings), settings, changes)
+    return Action(kind, spec.module_name, job.job_id, reason, changes, settings, spec, update)
+
+
+def _update(job: Job, ours: tuple[Mapping[str, Any], ...], settings: Mapping[str, Any], changes: Iterable[FieldChange]) -> Update:
+    made = [change for change in changes if change.side == "ours"]
+    gone = tuple(path_text(change.path) for change in made if change.ours is None)
+    return Update(job.settings, ours, changed(settings, made), gone)
 
 
 def _settled(change: FieldChange, prefer: Side) -> FieldChange:
@@ -184,20 +213,21 @@ def _settled(change: FieldChange, prefer: Side) -> FieldChange:
 def _for_resting(spec: JobSpec, mark: Tracked | None, job: Job | None) -> Action:
     if job is None or (mark and mark.state != "active"):
         return Action("unchanged", spec.module_name, mark.job_id if mark else None, "all its sources are switched off", spec=spec)
-    return _pause(spec.module_name, job, "all its sources are switched off", spec)
+    return _pause(spec.module_name, job, "all its sources are switched off", mark, spec)
 
 
 def _for_gone(name: str, mark: Tracked, job: Job | None, *, prune: bool) -> Action:
     if mark.state == "removed" or (job is None and not prune):
         return Action("unchanged", name, mark.job_id, "the module is gone, and so is its job")
     if prune:
-        return Action("remove", name, mark.job_id, "the module is no longer in the control table")
+        update = Update(job.settings, (mark.settings,)) if job else None
+        return Action("remove", name, mark.job_id, "the module is no longer in the control table", update=update)
     if mark.state == "paused" or job is None:
         return Action("unchanged", name, mark.job_id, "the module is gone; its job is paused until you prune it")
-    return _pause(name, job, "the module is no longer in the control table; prune to remove its job")
+    return _pause(name, job, "the module is no longer in the control table; prune to remove its job", mark)
 
 
-def _pause(name: str, job: Job, reason: str, spec: JobSpec | None = None) -> Action:
+def _pause(name: str, job: Job, reason: str, mark: Tracked | None, spec: JobSpec | None = None) -> Action:
     """Let nothing start the job by itself. What people paused already is not ours to start again later."""
     starters = {part: comparable(job.settings).get(part) or {} for part in STARTERS}
     changes = tuple(
@@ -205,4 +235,6 @@ def _pause(name: str, job: Job, reason: str, spec: JobSpec | None = None) -> Act
         for part, said in starters.items()
         if said and said["pause_status"] != "PAUSED"
     )
-    return Action("pause", name, job.job_id, reason, changes, paused(job.settings), spec)
+    settings = paused(job.settings)
+    update = _update(job, (mark.settings if mark else {},), settings, changes)
+    return Action("pause", name, job.job_id, reason, changes, settings, spec, update)

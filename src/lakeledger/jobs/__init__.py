@@ -5,7 +5,7 @@ A job's settings have the shape of the Databricks Jobs API 2.2 everywhere, so th
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any, Protocol
 
@@ -64,6 +64,9 @@ class Job:
         return any((self.settings.get(part) or {}).get("pause_status") == "PAUSED" for part in ("schedule", "trigger", "continuous"))
 
 
+Check = Callable[[Job], None]
+
+
 class JobBackend(Protocol):
     """A place that keeps jobs and runs them."""
 
@@ -78,8 +81,11 @@ class JobBackend(Protocol):
         ...
 
     def create(self, spec: JobSpec) -> Job: ...
-    def update(self, job_id: str, spec: JobSpec, remove: Sequence[str] = ()) -> Job:
-        """Set these settings in place and remove those fields; what is not named stays as people set it. Raises NotFound."""
+    def update(self, job_id: str, spec: JobSpec, remove: Sequence[str] = (), check: Check | None = None) -> Job:
+        """Set these settings in place and remove those fields; what is not named stays as people set it. Raises NotFound.
+
+        `check` sees the job as it is right before, and may refuse by raising.
+        """
         ...
 
     def delete(self, job_id: str) -> None: ...

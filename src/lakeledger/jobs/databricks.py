@@ -15,7 +15,7 @@ from urllib.parse import urlsplit
 
 from lakeledger import clock
 from lakeledger.errors import Conflict, Failed, Forbidden, Invalid, LakeledgerError, NotFound, NotInstalled, Unavailable
-from lakeledger.jobs import MODULE_TAG, OWNER_TAG, Job, JobSpec
+from lakeledger.jobs import MODULE_TAG, OWNER_TAG, Check, Job, JobSpec
 from lakeledger.jobs.settings import ENTRY_KEYS, SENT_BY_ENTRY, Patch, entries, merge, patch
 from lakeledger.redaction import scrub
 
@@ -103,18 +103,21 @@ class DatabricksBackend:
         # A job found again may have been made from earlier settings.
         return self.update(job_id, spec) if "settings" in made else Job(job_id, dict(spec.settings))
 
-    def update(self, job_id: str, spec: JobSpec, remove: Sequence[str] = ()) -> Job:
+    def update(self, job_id: str, spec: JobSpec, remove: Sequence[str] = (), check: Check | None = None) -> Job:
         """Set these settings in place and remove those fields (`schedule`, `tasks/load`, `tasks/load/timeout_seconds`).
 
-        Only what differs is sent, and what is not named stays as people set it. Raises NotFound and Invalid.
+        Only what differs is sent, and what is not named stays as people set it. `check` sees the job as it is right before, and may
+        refuse by raising. Raises NotFound and Invalid.
         """
         current = self._get(job_id)
+        if check:
+            check(current)
         target = merge(current.settings, spec.settings, remove)
         changes = patch(current.settings, target)
         if changes:
             self._send(current, changes)
-        if self._needs_reset(current, target):
-            self._call(f"reset job {job_id}", "POST", "/reset", body={"job_id": _number(job_id), "new_settings": target})
+        if merged := self._merged_lists(current, target):
+            self._set_anew(current, {name: target.get(name) for name in merged})
         return replace(current, settings=target)
 
     def delete(self, job_id: str) -> None:
@@ -141,16 +144,25 @@ class DatabricksBackend:
             body["fields_to_remove"] = changes.fields_to_remove
         self._call(f"update job {job.job_id}", "POST", "/update", body=body)
 
-    def _needs_reset(self, before: Job, target: Mapping[str, Any]) -> bool:
-        """Whether a removed parameter or environment is still there.
+    def _merged_lists(self, before: Job, target: Mapping[str, Any]) -> Sequence[str]:
+        """The lists in which a removed parameter or environment is still there.
 
         The API documents that it merges lists by key, but names only tasks and clusters, and removes single entries of no others.
         """
         others = [name for name in ENTRY_KEYS if name not in SENT_BY_ENTRY]
         if all(entries(before.settings, name).keys() <= entries(target, name).keys() for name in others):
-            return False
+            return []
         after = self._get(before.job_id).settings
-        return any(not entries(after, name).keys() <= entries(target, name).keys() for name in others)
+        return [name for name in others if not entries(after, name).keys() <= entries(target, name).keys()]
+
+    def _set_anew(self, job: Job, lists: Mapping[str, Any]) -> None:
+        """Remove these lists and set them again. A reset would do it, too, but overwrite whatever people set meanwhile."""
+        wanted = {name: value for name, value in lists.items() if value}
+        self._send(job, Patch(wanted, list(lists)))
+        after = self._get(job.job_id).settings
+        # Whether a field that is both removed and set is there in the end, the API does not document.
+        if missing := {name: value for name, value in wanted.items() if not after.get(name)}:
+            self._send(job, Patch(missing))
 
     def _get(self, job_id: str) -> Job:
         query = {"job_id": _number(job_id)}

@@ -12,7 +12,7 @@ from lakeledger.config import suggest
 from lakeledger.db import Row, Store, Transaction
 from lakeledger.db.queries import load
 from lakeledger.errors import Conflict, Invalid, NotFound
-from lakeledger.jobs import OWNER_TAG, Job, JobSpec, queue, schedule, triggers
+from lakeledger.jobs import OWNER_TAG, Check, Job, JobSpec, queue, schedule, triggers
 from lakeledger.jobs.model import JobRun, LocalJob
 from lakeledger.jobs.settings import merge
 from lakeledger.runs import cancelled
@@ -51,10 +51,15 @@ class LocalBackend:
             made = {"job_id": clock.new_id(), "settings": dict(spec.settings), "module": spec.module, "base": spec.base, "seen": {}}
             return LocalJob(**cast("Row", tx.one(sql.add_local, **made, **columns))).job
 
-    def update(self, job_id: str, spec: JobSpec, remove: Sequence[str] = ()) -> Job:
-        """Set these settings in place and remove those fields; what is not named stays as people set it. Raises NotFound or Invalid."""
+    def update(self, job_id: str, spec: JobSpec, remove: Sequence[str] = (), check: Check | None = None) -> Job:
+        """Set these settings in place and remove those fields; what is not named stays as people set it. Raises NotFound or Invalid.
+
+        `check` sees the job in the same transaction, and may refuse by raising.
+        """
         with self._store.write() as tx:
             before = get_job(tx, job_id)
+            if check:
+                check(before.job)
             return _put(tx, before, merge(before.settings, spec.settings, remove), spec.module or before.module, spec.base or before.base)
 
     def delete(self, job_id: str) -> None:
