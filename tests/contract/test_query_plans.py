@@ -7,10 +7,10 @@ from collections.abc import Iterator
 from dataclasses import dataclass
 from typing import Any
 
+import psycopg
 import pytest
 
 import lakeledger
-from contract.making import rows
 from empty_ledgers import new_sqlite_url
 from lakeledger import Ledger, events
 from lakeledger.clock import now
@@ -18,12 +18,24 @@ from lakeledger.db import Transaction
 from lakeledger.db.queries import Query, statement
 from lakeledger.jobs.queue import sql as jobs
 from lakeledger.runs.store import sql as runs
+from lakeledger.sync.dead_letters.store import sql as letters
+from lakeledger.sync.errors.store import sql as errors
+from lakeledger.sync.positions.store import sql as positions
+from lakeledger.sync.schemas.store import sql as schemas
+from lakeledger.sync.statistics import sql as statistics
 from postgres_server import Server
 
 PAGE: dict[str, Any] = {"page_size": 50}
 NOW = now()
 AFTER: dict[str, Any] = {"before_time": NOW, "before_id": "x"}
+CLAIM: dict[str, Any] = {"worker": "w", "until": NOW}
+LINKED: dict[str, Any] = {"error_log_id": "e", "dead_letter_id": "d"} | dict.fromkeys(
+    ("payload_hash", "operation_type", "item_kind", "name_key", "source_record_id"), "x"
+)
 IDS: dict[str, Any] = {"prefix": "0199", "first": "0199", "last": "019a"}
+ROWS = 5_000
+# Of row n: its id, its tenant (one in two is another's), and its time.
+ID, TENANT, AT = "lpad(n::text, 36, '0')", "(array['default', 'other'])[1 + n % 2]", "timestamptz '2026-01-01' + n * interval '1 minute'"
 
 
 @dataclass(frozen=True)
@@ -69,6 +81,35 @@ HOT = [
     hot(jobs.due_jobs, "local_jobs_due", at=NOW, may_sort=True),
     hot(jobs.forget_ended, "local_job_runs_ended", before=NOW),
     hot(jobs.ledger_run, "pipeline_runs_by_key", pipeline_id="p", key="k"),
+    hot(errors.find_error_by_prefix, "error_log_pkey", **IDS),
+    hot(errors.list_errors, "error_log_by_time", **PAGE, **AFTER),
+    hot(errors.list_errors, "error_log_by_status", **PAGE, **AFTER, status="open"),
+    hot(errors.list_errors, "error_log_by_type", **PAGE, **AFTER, error_type="schema"),
+    hot(errors.list_errors, "error_log_by_cause", **PAGE, **AFTER, fingerprint="f"),
+    hot(errors.list_errors, "error_log_by_table", **PAGE, **AFTER, name_key="shop/orders"),
+    hot(errors.count_errors, "error_log_groups error_log_pkey", may_sort=True),
+    hot(errors.count_errors, "error_log_groups error_log_pkey", may_sort=True, status="open"),
+    hot(errors.due, "error_log_due", **PAGE, may_sort=True),
+    hot(errors.waiting_letters, "dead_letter_queue_of_error dead_letter_queue_pkey", may_sort=True, error_log_id="e", dead_letter_id="d"),
+    hot(letters.find_letter_by_prefix, "dead_letter_queue_pkey", **IDS),
+    hot(letters.list_letters, "dead_letter_queue_by_time", **PAGE, **AFTER),
+    hot(letters.list_letters, "dead_letter_queue_by_status", **PAGE, **AFTER, status="pending"),
+    hot(letters.list_letters, "dead_letter_queue_by_cause", **PAGE, **AFTER, fingerprint="f"),
+    hot(letters.list_letters, "dead_letter_queue_by_table", **PAGE, **AFTER, name_key="shop/orders"),
+    hot(letters.count_letters, "dead_letter_queue_groups dead_letter_queue_pkey", may_sort=True),
+    hot(letters.claim, "dead_letter_queue_by_status dead_letter_queue_claimed", **CLAIM, **PAGE, may_sort=True),
+    hot(letters.claim, "dead_letter_queue_groups", **CLAIM, **PAGE, may_sort=True, fingerprint="f"),
+    hot(letters.find_of_error, "dead_letter_queue_of_error dead_letter_queue_pkey", may_sort=True, **LINKED),
+    hot(letters.claim_these, "dead_letter_queue_pkey", **CLAIM, may_sort=True, ids=["a", "b"]),
+    hot(letters.settle_errors, "error_log_pkey error_log_of_letter", status="resolved", by="me", note="", id="l", may_sort=True),
+    hot(positions.find_marker, "sync_markers_by_source", name_key="shop/orders", marker_type="batch"),
+    hot(positions.count_runs_since, "pipeline_runs_pkey", marker_id="m", version=7, may_sort=True),
+    hot(schemas.find_latest, "schema_registry_by_version", name_key="shop/orders"),
+    hot(statistics.runs, "pipeline_runs_of_sync", since=NOW),
+    hot(statistics.runs, "pipeline_runs_of_sync", since=NOW, schema_name="shop"),
+    hot(statistics.errors, "error_log_by_time", since=NOW, may_sort=True),
+    hot(statistics.errors_by_hour, "error_log_by_time", since=NOW, may_sort=True),
+    hot(statistics.dead_letters, "dead_letter_queue_groups"),
 ]
 
 
@@ -83,7 +124,7 @@ def explained(request: pytest.FixtureRequest, tmp_path_factory: pytest.TempPathF
         url = server.url(schema="plans")
     with lakeledger.open(url) as ledger:
         if request.param == "postgres":
-            _make_reader(ledger)
+            _fill(url)
         yield ledger
 
 
@@ -114,17 +155,14 @@ def _sqlite_plan(tx: Transaction, each: Hot) -> Plan:
     lines = [row["detail"] for row in tx.all(_prefixed("explain query plan ", each.query), **each.parameters)]
     text = "\n".join(lines)
     indexes = re.findall(r"USING (?:COVERING )?INDEX (\w+)", text)
-    scanned = {line.split()[1] for line in lines if line.startswith("SCAN") and "INDEX" not in line and line.split()[1] not in _MADE_UP}
+    made_up = {"CONSTANT", "json_each", *re.findall(r"(?:CO-ROUTINE|MATERIALIZE) (\w+)", text)}
+    scanned = {line.split()[1] for line in lines if line.startswith("SCAN") and " INDEX " not in line} - made_up
     return Plan({re.sub(r"^sqlite_autoindex_(\w+)_1$", r"\1_pkey", name) for name in indexes}, scanned, "TEMP B-TREE" in text, text)
 
 
-# What SQLite calls rows that are no table's.
-_MADE_UP = {"CONSTANT", "json_each"}
-
-
 def _postgres_plan(tx: Transaction, each: Hot) -> Plan:
-    # An empty table is scanned and sorted for nothing: what counts is what it does when that is dear, and as a role that policies confine.
-    for setting in ("enable_seqscan", "enable_bitmapscan", "enable_sort"):
+    # A small table is quickly scanned and sorted: what counts is what it does when that is dear, and as a role that policies confine.
+    for setting in ("enable_seqscan", *(() if each.may_sort else ("enable_bitmapscan", "enable_sort"))):
         tx.execute(statement(f"set local {setting} = off"))
     tx.execute(statement("set local role plan_reader"))
     found = tx.all(_prefixed("explain (format json) ", each.query), **each.parameters)[0]["QUERY PLAN"]
@@ -147,10 +185,33 @@ def _prefixed(prefix: str, query: Query) -> Query:
     return Query(query.name, {dialect: prefix + text for dialect, text in query.texts.items()})
 
 
-def _make_reader(ledger: Ledger) -> None:
-    with ledger.store.write() as tx:
-        ledger.database.run_script(
-            tx,
-            "create role plan_reader; grant usage on schema plans to plan_reader; grant all on all tables in schema plans to plan_reader;",
-        )
-    assert rows(ledger, "select 1 from pg_roles where rolname = 'plan_reader' and not rolsuper")
+def _fill(url: str) -> None:
+    """PostgreSQL plans by what there is: rows enough for it to care, and a role that is confined to its tenant."""
+    with psycopg.connect(url, autocommit=True) as connection:
+        connection.execute(FILL.encode())
+        connection.execute("vacuum analyze")
+
+
+FILL = f"""
+set session_replication_role = replica;
+insert into pipeline_runs (pipeline_logging_id, tenant_id, pipeline_id, status, trigger_type, trigger_by, start_time, end_time, parameters,
+                           run_kind, schema_name, exclusive, lease_token, idempotency_key)
+select {ID}, {TENANT}, 'p' || n % 50, (array['COMPLETED', 'FAILED', 'RUNNING'])[1 + n % 3], 'api', 'me', {AT}, {AT}, '{{}}',
+       (array['pipeline', 'sync'])[1 + n % 2], 'shop', false, n, 'k' || n from generate_series(1, {ROWS}) n;
+insert into error_log (id, tenant_id, schema_name, table_name, name_key, error_type, error_message, record_complete, fingerprint, status,
+                       retry_count, max_retries, occurred_at, resolved_at, dead_letter_id, sync_run_id, retry_after)
+select {ID}, {TENANT}, 'shop', 't' || n % 90, 'shop/t' || n % 90, 'type' || n % 9, 'no', true, 'cause' || n % 70,
+       (array['open', 'resolved', 'ignored'])[1 + n % 3], 0, 3, {AT}, {AT}, 'd' || n, {ID}, {AT} from generate_series(1, {ROWS}) n;
+insert into dead_letter_queue (id, tenant_id, error_log_id, schema_name, table_name, name_key, operation_type, item_kind, record_data,
+                               record_complete, payload_hash, dedupe_key, error_type, fingerprint, error_count, status, created_at,
+                               last_failed_at, resolved_at, claimed_until, sync_run_id)
+select {ID}, {TENANT}, {ID}, 'shop', 't' || n % 90, 'shop/t' || n % 90, 'insert', 'record', '{{}}', true, 'h', 'd' || n, 'type',
+       'cause' || n % 70, 1, (array['pending', 'processing', 'resolved'])[1 + n % 3], {AT}, {AT}, {AT}, {AT}, {ID}
+  from generate_series(1, {ROWS}) n;
+insert into sync_marker_history (id, tenant_id, marker_id, version, position_kind, position_data, order_key, updated_at, updated_by, forced,
+                                 sync_run_id)
+select {ID}, {TENANT}, 'm' || n % 50, n, 'number', '{{}}', '', {AT}, 'me', false, {ID} from generate_series(1, {ROWS}) n;
+create role plan_reader;
+grant usage on schema plans to plan_reader;
+grant all on all tables in schema plans to plan_reader;
+"""

@@ -21,8 +21,8 @@ select * from jobs
 -- name: list_jobs
 select * from jobs
  where tenant_id = :tenant_id
-   and (cast(:control_table as text) is null or control_table = :control_table)
-   and (cast(:backend as text) is null or backend = :backend)
+   and control_table = :control_table -- optional
+   and backend = :backend -- optional
  order by control_table, module_name, backend
 
 -- name: note_rows

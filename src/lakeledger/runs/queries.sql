@@ -35,7 +35,7 @@ select * from pipeline_runs
 select * from pipeline_runs where tenant_id = :tenant_id and pipeline_logging_id = :run_id
 
 -- name: find_run_by_prefix
--- SQLite would rather go through all of the tenant's, were the tenant something that an index can find.
+-- `tenant_id || ''`: were the tenant something that an index can find, SQLite would rather go through all of its rows.
 select * from pipeline_runs
  where tenant_id || '' = :tenant_id and pipeline_logging_id between :first and :last
    and substr(pipeline_logging_id, 1, length(cast(:prefix as text))) = :prefix

@@ -47,9 +47,12 @@ def table_key(schema: str, table: str | None) -> str:
     return writable(Source(schema, table).key)
 
 
-def tables_like(schema: str | None, table: str | None) -> str:
-    """The pattern of the keys of that schema, that table or both; `!` escapes."""
-    return "/".join("%" if name is None else _escaped(name) for name in (schema, table)) if schema or table else "%"
+def table_filter(schema: str | None, table: str | None) -> dict[str, str | None]:
+    """The key of one table, or with only one of the names the pattern of the keys (`!` escapes); nothing without a name."""
+    if schema and table:
+        return {"name_key": table_key(schema, table), "names": None}
+    names = "/".join("%" if name is None else _escaped(name) for name in (schema, table)) if schema or table else None
+    return {"name_key": None, "names": names}
 
 
 def table_name(schema: str, table: str | None) -> str:

@@ -12,9 +12,11 @@ select count(*) as total_runs,
        sum(duration_ms) as busy_ms,
        sum(case when end_time is not null then records_processed end) as ended_records,
        sum(case when end_time is not null then bytes_processed end) as ended_bytes
-  from pipeline_runs
- where tenant_id = :tenant_id and run_kind = 'sync' and (end_time is null or end_time >= :since)
-   and (cast(:schema_name as text) is null or lower(schema_name) = lower(:schema_name))
+  from (select * from pipeline_runs where tenant_id = :tenant_id and run_kind = 'sync' and end_time is null
+        union all
+        select * from pipeline_runs where tenant_id = :tenant_id and run_kind = 'sync' and end_time >= :since) at_work
+ where tenant_id = :tenant_id
+   and lower(schema_name) = lower(:schema_name) -- optional
 
 -- name: errors
 select error_type, count(*) as errors,
@@ -26,31 +28,34 @@ select error_type, count(*) as errors,
        count(*) filter (where retry_count > 0 and status = 'resolved' and dead_letter_id is null) as retried_and_resolved
   from error_log
  where tenant_id = :tenant_id and occurred_at >= :since
-   and (cast(:schema_name as text) is null or lower(schema_name) = lower(:schema_name))
+   and lower(schema_name) = lower(:schema_name) -- optional
  group by error_type
  order by error_type
 
 -- name: errors_by_hour@sqlite
 select substr(occurred_at, 1, 13) || ':00:00Z' as hour, count(*) as errors
   from error_log
- where tenant_id = :tenant_id and occurred_at >= :since and (:schema_name is null or lower(schema_name) = lower(:schema_name))
+ where tenant_id = :tenant_id and occurred_at >= :since
+   and lower(schema_name) = lower(:schema_name) -- optional
  group by 1
 
 -- name: errors_by_hour@postgres
 select to_char(occurred_at at time zone 'UTC', 'YYYY-MM-DD"T"HH24:00:00"Z"') as hour, count(*) as errors
   from error_log
  where tenant_id = :tenant_id and occurred_at >= :since
-   and (cast(:schema_name as text) is null or lower(schema_name) = lower(:schema_name))
+   and lower(schema_name) = lower(:schema_name) -- optional
  group by 1
 
 -- name: dead_letters
 -- All of them, however old: a letter waits until somebody settles it.
 select status, count(*) as letters, sum(error_count) as failures, min(created_at) as oldest
   from dead_letter_queue
- where tenant_id = :tenant_id and (cast(:schema_name as text) is null or lower(schema_name) = lower(:schema_name))
+ where tenant_id = :tenant_id
+   and lower(schema_name) = lower(:schema_name) -- optional
  group by status
 
 -- name: markers
 select count(*) as total, min(last_updated) as oldest_update, max(last_updated) as newest_update
   from sync_markers
- where tenant_id = :tenant_id and (cast(:schema_name as text) is null or lower(schema_name) = lower(:schema_name))
+ where tenant_id = :tenant_id
+   and lower(schema_name) = lower(:schema_name) -- optional

@@ -51,10 +51,14 @@ create table error_log (
 );
 
 create index error_log_by_time on error_log (tenant_id, occurred_at desc, id desc);
-create index error_log_by_status on error_log (tenant_id, status, error_type, occurred_at desc);
-create index error_log_by_cause on error_log (tenant_id, fingerprint, occurred_at desc);
+create index error_log_by_status on error_log (tenant_id, status, occurred_at desc, id desc);
+create index error_log_by_type on error_log (tenant_id, error_type, occurred_at desc, id desc);
+create index error_log_by_cause on error_log (tenant_id, fingerprint, occurred_at desc, id desc);
+create index error_log_by_table on error_log (tenant_id, name_key, occurred_at desc, id desc);
+-- Everything that a group is told from, so that counting them reads no error.
+create index error_log_groups on error_log (tenant_id, status, fingerprint, schema_name, table_name, occurred_at, id);
 create index error_log_due on error_log (tenant_id, retry_after) where status = 'open' and retry_after is not null;
-create index error_log_settled on error_log (tenant_id, resolved_at) where status <> 'open';
+create index error_log_settled on error_log (tenant_id, resolved_at, id) where status <> 'open';
 create index error_log_of_letter on error_log (tenant_id, dead_letter_id) where dead_letter_id is not null;
 create index error_log_of_run on error_log (tenant_id, sync_run_id) where sync_run_id is not null;
 
@@ -93,12 +97,16 @@ create unique index dead_letter_queue_once on dead_letter_queue (tenant_id, dedu
 create index dead_letter_queue_by_time on dead_letter_queue (tenant_id, created_at desc, id desc);
 create index dead_letter_queue_by_status on dead_letter_queue (tenant_id, status, created_at, id);
 create index dead_letter_queue_claimed on dead_letter_queue (tenant_id, claimed_until) where status = 'processing';
-create index dead_letter_queue_by_cause on dead_letter_queue (tenant_id, fingerprint, status);
-create index dead_letter_queue_settled on dead_letter_queue (tenant_id, resolved_at) where status in ('resolved', 'discarded');
+create index dead_letter_queue_by_cause on dead_letter_queue (tenant_id, fingerprint, created_at, id);
+create index dead_letter_queue_by_table on dead_letter_queue (tenant_id, name_key, created_at, id);
+-- What waits for one cause is claimed by its age; and counting groups reads no letter.
+create index dead_letter_queue_groups
+    on dead_letter_queue (tenant_id, status, fingerprint, created_at, id, schema_name, table_name, error_count);
+create index dead_letter_queue_settled on dead_letter_queue (tenant_id, resolved_at, id) where status in ('resolved', 'discarded');
 create index dead_letter_queue_of_error on dead_letter_queue (tenant_id, error_log_id) where error_log_id is not null;
 create index dead_letter_queue_of_run on dead_letter_queue (tenant_id, sync_run_id) where sync_run_id is not null;
 
-create index pipeline_runs_of_sync on pipeline_runs (tenant_id, schema_name, start_time desc) where run_kind = 'sync';
-create index sync_marker_history_by_time on sync_marker_history (tenant_id, updated_at);
+create index pipeline_runs_of_sync on pipeline_runs (tenant_id, end_time) where run_kind = 'sync';
+create index sync_marker_history_by_time on sync_marker_history (tenant_id, updated_at, id);
 create index pipeline_runs_ended on pipeline_runs (tenant_id, end_time, pipeline_logging_id)
     where status in ('COMPLETED', 'FAILED', 'CANCELLED', 'SKIPPED');

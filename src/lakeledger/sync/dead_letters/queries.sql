@@ -30,8 +30,9 @@ returning *
 -- name: find_of_error
 -- One error may have failed a whole batch: only the letter of the same record is the same letter.
 select * from dead_letter_queue
- where tenant_id = :tenant_id and status in ('pending', 'processing')
-   and (error_log_id = :error_log_id or id = :dead_letter_id)
+ where tenant_id || '' = :tenant_id and status in ('pending', 'processing')
+   and id in (select id from dead_letter_queue where tenant_id = :tenant_id and error_log_id = :error_log_id
+              union all select cast(:dead_letter_id as text))
    and payload_hash = :payload_hash and operation_type = :operation_type and item_kind = :item_kind and name_key = :name_key
    and (source_record_id is null or cast(:source_record_id as text) is null or source_record_id = :source_record_id)
  order by created_at, id
@@ -49,7 +50,7 @@ update error_log set dead_letter_id = coalesce(dead_letter_id, :id), retry_after
 select * from dead_letter_queue where tenant_id = :tenant_id and id = :id
 
 -- name: find_letter_by_prefix
--- SQLite would rather go through all of the tenant's, were the tenant something that an index can find.
+-- `tenant_id || ''` here and below: were the tenant something that an index can find, SQLite would rather go through all of its rows.
 select * from dead_letter_queue
  where tenant_id || '' = :tenant_id and id between :first and :last and substr(id, 1, length(cast(:prefix as text))) = :prefix
  order by id
@@ -57,10 +58,12 @@ select * from dead_letter_queue
 
 -- name: list_letters
 select * from dead_letter_queue
- where tenant_id = :tenant_id and name_key like :names escape '!'
-   and (cast(:status as text) is null or status = :status)
-   and (cast(:fingerprint as text) is null or fingerprint = :fingerprint)
-   and (cast(:before_time as timestamptz) is null or (created_at, id) < (:before_time, cast(:before_id as text)))
+ where tenant_id = :tenant_id
+   and name_key = :name_key -- optional
+   and name_key like :names escape '!' -- optional
+   and status = :status -- optional
+   and fingerprint = :fingerprint -- optional
+   and (created_at, id) < (:before_time, :before_id) -- optional
  order by created_at desc, id desc
  limit :page_size
 
@@ -69,15 +72,18 @@ select counted.*, sample.error_type, sample.error_message
   from (select fingerprint, schema_name, table_name, status, count(*) as count, min(created_at) as oldest, max(created_at) as newest,
                max(id) as sample_id
           from dead_letter_queue
-         where tenant_id = :tenant_id and (cast(:status as text) is null or status = :status)
-         group by fingerprint, schema_name, table_name, status) counted
+         where tenant_id = :tenant_id
+           and status = :status -- optional
+         group by status, fingerprint, schema_name, table_name) counted
   join dead_letter_queue sample on sample.id = counted.sample_id
  order by counted.sample_id desc
 
 -- name: claimable
 select id, fingerprint, error_type, error_message, record_complete from dead_letter_queue
  where tenant_id = :tenant_id and (status = 'pending' or (status = 'processing' and claimed_until <= :now))
-   and name_key like :names escape '!' and (cast(:fingerprint as text) is null or fingerprint = :fingerprint)
+   and name_key = :name_key -- optional
+   and name_key like :names escape '!' -- optional
+   and fingerprint = :fingerprint -- optional
  order by created_at, id
  limit :page_size
 
@@ -90,15 +96,17 @@ update dead_letter_queue
         select id, created_at from (
             select id, created_at from dead_letter_queue
              where tenant_id = :tenant_id and status = 'pending'
-               and (:names = '%' or name_key like :names escape '!')
-               and (cast(:fingerprint as text) is null or fingerprint = :fingerprint)
+               and name_key = :name_key -- optional
+               and name_key like :names escape '!' -- optional
+               and fingerprint = :fingerprint -- optional
              order by created_at, id limit :page_size
         ) free
         union all
         select id, created_at from dead_letter_queue
          where tenant_id = :tenant_id and status = 'processing' and claimed_until <= :now
-           and (:names = '%' or name_key like :names escape '!')
-           and (cast(:fingerprint as text) is null or fingerprint = :fingerprint)
+           and name_key = :name_key -- optional
+           and name_key like :names escape '!' -- optional
+           and fingerprint = :fingerprint -- optional
     ) claimable order by created_at, id limit :page_size)
 returning *
 
@@ -111,32 +119,38 @@ update dead_letter_queue
         select id, created_at from (
             select id, created_at from dead_letter_queue
              where tenant_id = :tenant_id and status = 'pending'
-               and (:names = '%' or name_key like :names escape '!')
-               and (cast(:fingerprint as text) is null or fingerprint = :fingerprint)
+               and name_key = :name_key -- optional
+               and name_key like :names escape '!' -- optional
+               and fingerprint = :fingerprint -- optional
              order by created_at, id limit :page_size
         ) free
         union all
         select id, created_at from dead_letter_queue
          where tenant_id = :tenant_id and status = 'processing' and claimed_until <= :now
-           and (:names = '%' or name_key like :names escape '!')
-           and (cast(:fingerprint as text) is null or fingerprint = :fingerprint)
+           and name_key = :name_key -- optional
+           and name_key like :names escape '!' -- optional
+           and fingerprint = :fingerprint -- optional
     ) claimable order by created_at, id limit :page_size))
 returning *
 
 -- name: claim_these@sqlite
 update dead_letter_queue
    set status = 'processing', claimed_by = :worker, claimed_until = :until
- where tenant_id = :tenant_id and id in (select value from json_each(:ids))
+ where tenant_id || '' = :tenant_id and id in (select value from json_each(:ids))
    and (status = 'pending' or (status = 'processing' and claimed_until <= :now))
-   and name_key like :names escape '!' and (cast(:fingerprint as text) is null or fingerprint = :fingerprint)
+   and name_key = :name_key -- optional
+   and name_key like :names escape '!' -- optional
+   and fingerprint = :fingerprint -- optional
 returning *
 
 -- name: claim_these@postgres
 update dead_letter_queue
    set status = 'processing', claimed_by = :worker, claimed_until = :until
- where tenant_id = :tenant_id and id in (select jsonb_array_elements_text(:ids))
+ where tenant_id = :tenant_id and id = any(array(select jsonb_array_elements_text(:ids)))
    and (status = 'pending' or (status = 'processing' and claimed_until <= :now))
-   and name_key like :names escape '!' and (cast(:fingerprint as text) is null or fingerprint = :fingerprint)
+   and name_key = :name_key -- optional
+   and name_key like :names escape '!' -- optional
+   and fingerprint = :fingerprint -- optional
 returning *
 
 -- name: renew

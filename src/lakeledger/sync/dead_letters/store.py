@@ -208,7 +208,7 @@ def _count_linked(tx: Transaction, draft: Draft, error: Row) -> DeadLetter | Non
 
 
 def _conditions(chosen: Filter) -> dict[str, Any]:
-    return {"names": lookup.tables_like(chosen.schema, chosen.table), "fingerprint": chosen.fingerprint}
+    return {**lookup.table_filter(chosen.schema, chosen.table), "fingerprint": chosen.fingerprint}
 
 
 def _holding(tx: Transaction, how: Claim) -> dict[str, Any]:

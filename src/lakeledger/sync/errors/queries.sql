@@ -11,7 +11,7 @@ insert into error_log (
 select * from error_log where tenant_id = :tenant_id and id = :id
 
 -- name: find_error_by_prefix
--- SQLite would rather go through all of the tenant's, were the tenant something that an index can find.
+-- `tenant_id || ''` here and below: were the tenant something that an index can find, SQLite would rather go through all of its rows.
 select * from error_log
  where tenant_id || '' = :tenant_id and id between :first and :last and substr(id, 1, length(cast(:prefix as text))) = :prefix
  order by id
@@ -19,11 +19,13 @@ select * from error_log
 
 -- name: list_errors
 select * from error_log
- where tenant_id = :tenant_id and name_key like :names escape '!'
-   and (cast(:status as text) is null or status = :status)
-   and (cast(:error_type as text) is null or error_type = :error_type)
-   and (cast(:fingerprint as text) is null or fingerprint = :fingerprint)
-   and (cast(:before_time as timestamptz) is null or (occurred_at, id) < (:before_time, cast(:before_id as text)))
+ where tenant_id = :tenant_id
+   and name_key = :name_key -- optional
+   and name_key like :names escape '!' -- optional
+   and status = :status -- optional
+   and error_type = :error_type -- optional
+   and fingerprint = :fingerprint -- optional
+   and (occurred_at, id) < (:before_time, :before_id) -- optional
  order by occurred_at desc, id desc
  limit :page_size
 
@@ -38,8 +40,9 @@ select counted.*, sample.error_type, sample.error_code, sample.error_message
   from (select fingerprint, schema_name, table_name, status, count(*) as count, min(occurred_at) as first_seen,
                max(occurred_at) as last_seen, max(id) as sample_id
           from error_log
-         where tenant_id = :tenant_id and (cast(:status as text) is null or status = :status)
-         group by fingerprint, schema_name, table_name, status) counted
+         where tenant_id = :tenant_id
+           and status = :status -- optional
+         group by status, fingerprint, schema_name, table_name) counted
   join error_log sample on sample.id = counted.sample_id
  order by counted.sample_id desc
 
@@ -65,7 +68,9 @@ returning *
 
 -- name: waiting_letters
 select id from dead_letter_queue
- where tenant_id = :tenant_id and status in ('pending', 'processing') and (error_log_id = :error_log_id or id = :dead_letter_id)
+ where tenant_id || '' = :tenant_id and status in ('pending', 'processing')
+   and id in (select id from dead_letter_queue where tenant_id = :tenant_id and error_log_id = :error_log_id
+              union all select cast(:dead_letter_id as text))
  order by created_at, id
 
 -- name: settle_letter

@@ -70,7 +70,7 @@ def list_page(tx: Transaction, chosen: Filter, limit: int, before: ErrorLog | No
     """Errors, newest first; `before` continues after the last one of the page before."""
     rows = tx.all(
         sql.list_errors,
-        names=lookup.tables_like(chosen.schema, chosen.table),
+        **lookup.table_filter(chosen.schema, chosen.table),
         status=lookup.word_or_none(ErrorStatus, chosen.status),
         error_type=lookup.word_or_none(ErrorType, chosen.error_type),
         fingerprint=chosen.fingerprint,

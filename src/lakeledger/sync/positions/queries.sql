@@ -34,15 +34,16 @@ select * from sync_marker_history
  order by version
 
 -- name: count_runs_since
+-- `tenant_id || ''`: were the tenant something that an index can find, SQLite would rather go through all of its rows.
 select count(*) as runs, sum(records_processed) as records from pipeline_runs
- where tenant_id = :tenant_id
+ where tenant_id || '' = :tenant_id
    and pipeline_logging_id in (select sync_run_id from sync_marker_history
                                 where tenant_id = :tenant_id and marker_id = :marker_id and version >= :version)
 
 -- name: list_files
 select file_path, file_size, modified_at, content_hash from source_files
  where tenant_id = :tenant_id and marker_id = :marker_id
-   and (cast(:after as timestamptz) is null or registered_at > :after)
+   and registered_at > :after -- optional
  order by file_path
 
 -- name: forget_file
