@@ -1,4 +1,4 @@
-"""Another process that claims dead letters when it is told to: python claiming.py URL WORKER BATCH.
+"""Another process that claims `letters` or due `errors` when it is told to: python claiming.py URL WHAT WORKER BATCH.
 
 It says "ready" and waits for a line; says what its first claim gave and waits again; then says what it got until nothing was left.
 """
@@ -11,10 +11,12 @@ import sys
 import lakeledger
 
 
-def main(url: str, worker: str, batch: str) -> None:
+def main(url: str, what: str, worker: str, batch: str) -> None:
     with lakeledger.open(url, warehouse="/warehouse") as ledger:
 
         def claim() -> list[str]:
+            if what == "errors":
+                return [error.id for error in ledger.errors.due(int(batch))]
             return [letter.id for letter in ledger.dead_letters.claim(int(batch), worker=worker)]
 
         say("ready")

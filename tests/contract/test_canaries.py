@@ -99,7 +99,6 @@ def test_no_credential_of_an_error_reaches_the_database(guarded: Ledger) -> None
                 max_retries=retries,
             )
         )
-        guarded.errors.retry_now(error.id)
         guarded.errors.retried(error.id, ConnectionError(canaries.text()))
         guarded.errors.resolve(error.id, note=canaries.text(), by=f"postgresql://ann:{canaries.secret()}@db")
     assert len(guarded.dead_letters.list()) == 2

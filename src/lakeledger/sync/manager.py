@@ -247,15 +247,15 @@ class MetadataManager:
         )
         return self.capture.errors.log(new, self._secrets)
 
-    def get_due_errors(self, limit: int = 100) -> Sequence[ErrorLog]:
-        """The errors whose time to be tried again has come, oldest first."""
-        return self.capture.errors.due(limit)
+    def get_due_errors(self, limit: int = 100, seconds: float = 300) -> Sequence[ErrorLog]:
+        """Take the errors whose time to be tried again has come, oldest first. For so many seconds nobody else gets them."""
+        return self.capture.errors.due(limit, seconds)
 
-    def retry_failed(self, error_id: str, error: BaseException | str | None = None) -> ErrorLog:
+    def retry_failed(self, error_id: str | ErrorLog, error: BaseException | str | None = None) -> ErrorLog:
         """Note that trying again failed: the next time is set, or after the last one the record becomes a dead letter."""
         return self.capture.errors.retried(error_id, error, self._secrets)
 
-    def retry_succeeded(self, error_id: str) -> ErrorLog:
+    def retry_succeeded(self, error_id: str | ErrorLog) -> ErrorLog:
         """Note that trying again worked: the error is resolved."""
         return self.capture.errors.succeeded(error_id)
 

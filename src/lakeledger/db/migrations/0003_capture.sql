@@ -44,6 +44,8 @@ create table error_log (
     retry_after     timestamptz,
     last_retry_at   timestamptz,
     dead_letter_id  text,
+    claimed_by      text,
+    claimed_until   timestamptz,
     occurred_at     timestamptz not null,
     resolved_at     timestamptz,
     resolved_by     text,

@@ -153,14 +153,14 @@ class Replay:
 
 @dataclass(frozen=True)
 class Claim:
-    """For whom letters are held, and for how long."""
+    """For whom letters or errors are held, and for how long."""
 
     worker: str
     seconds: float
 
     def __post_init__(self) -> None:
         if not 0 < self.seconds <= LONGEST_HOLD:
-            raise Invalid(f"a letter cannot be held for {self.seconds} s: give a positive number of seconds, at most {LONGEST_HOLD}")
+            raise Invalid(f"a claim cannot last {self.seconds} s: give a positive number of seconds, at most {LONGEST_HOLD}")
 
 
 @dataclass(frozen=True)

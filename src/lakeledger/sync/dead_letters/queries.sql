@@ -181,7 +181,8 @@ returning *
 -- An error that failed a whole batch stays open until the last of its letters is settled. The errors are found by id, and the tenant
 -- only there: with it here, SQLite would rather go through every open error.
 update error_log
-   set status = :status, resolved_at = :now, resolved_by = :by, resolution_note = :note, retry_after = null
+   set status = :status, resolved_at = :now, resolved_by = :by, resolution_note = :note, retry_after = null,
+       claimed_by = null, claimed_until = null
  where status = 'open'
    and id in (select id from error_log where tenant_id = :tenant_id and dead_letter_id = :id
               union all

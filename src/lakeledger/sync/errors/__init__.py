@@ -3,12 +3,14 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from typing import Any
 
-from lakeledger.db import Store
+from lakeledger import clock
+from lakeledger.db import Store, Transaction
 from lakeledger.runs import describe
 from lakeledger.runs.model import trace_of
+from lakeledger.sync.dead_letters.model import Claim
 from lakeledger.sync.errors import store
 from lakeledger.sync.errors.model import ErrorGroup, ErrorLog, ErrorStatus, NewError
 from lakeledger.sync.errors.retry import RetryPolicy
@@ -28,6 +30,10 @@ __all__ = [
     "fingerprint",
 ]
 
+HOLD_SECONDS = 300.0
+# Of so many errors that were taken and never reported, a handle remembers under which claim.
+REMEMBERED = 10_000
+
 
 @dataclass(frozen=True)
 class Errors:
@@ -37,6 +43,7 @@ class Errors:
     _actor: str
     _masking: Masking
     _retry: RetryPolicy
+    _claims: dict[str, str] = field(default_factory=dict)
 
     def log(self, new: NewError, known: Iterable[str] = ()) -> ErrorLog:
         """Keep an error. With a record and no retries it becomes a dead letter at once. `known` are secrets that must not be stored.
@@ -77,26 +84,49 @@ class Errors:
         with self._store.read() as tx:
             return store.groups(tx, status)
 
-    def due(self, limit: int = 100) -> Sequence[ErrorLog]:
-        """The open errors that are to be tried again now, the one that waits longest first."""
-        with self._store.read() as tx:
-            return store.due(tx, limit)
+    def due(self, limit: int = 100, seconds: float = HOLD_SECONDS) -> Sequence[ErrorLog]:
+        """Take the open errors that are to be tried again now, the one that waits longest first. Nobody else gets them meanwhile.
 
-    def retried(self, error_id: str, error: BaseException | str | None = None, known: Iterable[str] = ()) -> ErrorLog:
+        What is neither reported (`retried`, `succeeded`) nor renewed within so many seconds is due again for everybody.
+        """
+        claim = Claim(f"{self._claimant} {clock.new_id()[-6:]})", seconds)
+        with self._store.write() as tx:
+            found = store.claim_due(tx, claim, limit)
+        self._claims.update((error.id, claim.worker) for error in found)
+        for error_id in list(self._claims)[:-REMEMBERED]:
+            self._claims.pop(error_id, None)
+        return found
+
+    def renew(self, error: str | ErrorLog, seconds: float = HOLD_SECONDS) -> ErrorLog:
+        """Hold an error that `due` gave for so many seconds from now. Raises NotFound, or Conflict if it is settled or was taken over."""
+        with self._store.write() as tx:
+            error_id, claim = self._claimed(tx, error)
+            return store.renew(tx, error_id, Claim(claim or self._actor, seconds))
+
+    def retried(self, error_id: str | ErrorLog, error: BaseException | str | None = None, known: Iterable[str] = ()) -> ErrorLog:
         """An attempt failed again: the next one waits longer; after the last one the record becomes a dead letter.
 
-        Raises NotFound, or Conflict if the error is settled.
+        Give the error as `due` gave it, or its id. Raises NotFound, or Conflict if it is settled or somebody else took it over.
         """
         with self._store.write() as tx:
-            return store.retried(tx, error_id, error, self._retry, known)
+            whole_id, claim = self._claimed(tx, error_id)
+            noted = store.retried(tx, whole_id, error, self._retry, known, claim=claim)
+        self._claims.pop(noted.id, None)
+        return noted
 
-    def succeeded(self, error_id: str) -> ErrorLog:
-        """A retry did the work. Raises NotFound, or Conflict if the error is settled."""
+    def succeeded(self, error_id: str | ErrorLog) -> ErrorLog:
+        """A retry did the work. As `retried`, it raises NotFound, or Conflict if it is settled or somebody else took it over."""
         with self._store.write() as tx:
-            return store.succeeded(tx, error_id, self._actor)
+            whole_id, claim = self._claimed(tx, error_id)
+            noted = store.succeeded(tx, whole_id, self._actor, claim=claim)
+        self._claims.pop(noted.id, None)
+        return noted
 
     def retry_now(self, error_id: str) -> ErrorLog:
-        """Let an error be due at once, with one attempt more if none was left. Raises NotFound, or Conflict if it is settled."""
+        """Let an error be due at once, with one attempt more if none was left.
+
+        Raises NotFound, or Conflict if it is settled or its record is a dead letter that waits to be replayed.
+        """
         with self._store.write() as tx:
             return store.retry_now(tx, error_id)
 
@@ -109,3 +139,16 @@ class Errors:
         """The error does not matter; its dead letters are discarded. Raises NotFound, or Conflict if it is settled or a letter is held."""
         with self._store.write() as tx:
             return store.settle(tx, error_id, store.Ending(ErrorStatus.IGNORED, by or self._actor, note), self._actor)
+
+    @property
+    def _claimant(self) -> str:
+        """How the names of this handle's claims begin."""
+        return f"{self._actor} (retry"
+
+    def _claimed(self, tx: Transaction, error: str | ErrorLog) -> tuple[str, str | None]:
+        """An error's id, and the claim under which this handle tried it again, if it did."""
+        if not isinstance(error, ErrorLog):
+            whole_id = store.get(tx, error).id
+            return whole_id, self._claims.get(whole_id)
+        mine = error.claimed_by if (error.claimed_by or "").startswith(self._claimant) else None
+        return error.id, mine

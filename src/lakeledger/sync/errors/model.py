@@ -41,7 +41,10 @@ class NewError:
 
 @dataclass(frozen=True)
 class ErrorLog:
-    """One error: a row of `error_log`. `retry_after` is empty when it is not to be tried again by itself."""
+    """One error: a row of `error_log`. `retry_after` is empty when it is not to be tried again by itself.
+
+    While somebody tries it again, `claimed_by` is the name of that one claim.
+    """
 
     id: str
     tenant_id: str
@@ -64,6 +67,8 @@ class ErrorLog:
     retry_after: datetime | None
     last_retry_at: datetime | None
     dead_letter_id: str | None
+    claimed_by: str | None
+    claimed_until: datetime | None
     occurred_at: datetime
     resolved_at: datetime | None
     resolved_by: str | None
@@ -72,6 +77,10 @@ class ErrorLog:
     @property
     def is_open(self) -> bool:
         return self.status == ErrorStatus.OPEN
+
+    def holder(self, now: datetime) -> str | None:
+        """The claim that holds the error now, if any."""
+        return self.claimed_by if self.claimed_until and self.claimed_until > now else None
 
     @property
     def source_record_id(self) -> str | None:

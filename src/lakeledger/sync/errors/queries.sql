@@ -29,11 +29,29 @@ select * from error_log
  order by occurred_at desc, id desc
  limit :page_size
 
--- name: due
-select * from error_log
- where tenant_id = :tenant_id and status = 'open' and retry_after is not null and retry_after <= :now
- order by retry_after, id
- limit :page_size
+-- name: claim_due@sqlite
+update error_log set claimed_by = :claim, claimed_until = :until
+ where id in (
+    select id from error_log
+     where tenant_id = :tenant_id and status = 'open' and retry_after is not null and retry_after <= :now
+       and (claimed_until is null or claimed_until <= :now)
+     order by retry_after, id limit :page_size)
+returning *
+
+-- name: claim_due@postgres
+-- As an array it is found once; a planner without statistics may otherwise find it again for every error in the log.
+update error_log set claimed_by = :claim, claimed_until = :until
+ where id = any(array(
+    select id from error_log
+     where tenant_id = :tenant_id and status = 'open' and retry_after is not null and retry_after <= :now
+       and (claimed_until is null or claimed_until <= :now)
+     order by retry_after, id limit :page_size))
+returning *
+
+-- name: renew
+update error_log set claimed_until = :until
+ where tenant_id = :tenant_id and id = :id and status = 'open' and claimed_by = :claim
+returning *
 
 -- name: count_errors
 select counted.*, sample.error_type, sample.error_code, sample.error_message
@@ -49,7 +67,7 @@ select counted.*, sample.error_type, sample.error_code, sample.error_message
 -- name: note_retry
 update error_log
    set retry_count = :retry_count, last_retry_at = :now, retry_after = :retry_after, error_details = :error_details,
-       dead_letter_id = :dead_letter_id
+       dead_letter_id = :dead_letter_id, claimed_by = null, claimed_until = null
  where tenant_id = :tenant_id and id = :id and status = 'open'
 returning *
 
@@ -62,7 +80,8 @@ returning *
 
 -- name: settle
 update error_log
-   set status = :status, resolved_at = :now, resolved_by = :by, resolution_note = :note, retry_after = null
+   set status = :status, resolved_at = :now, resolved_by = :by, resolution_note = :note, retry_after = null,
+       claimed_by = null, claimed_until = null
  where tenant_id = :tenant_id and id = :id and status = 'open'
 returning *
 

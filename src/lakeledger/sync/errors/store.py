@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, replace
+from datetime import timedelta
 from typing import Any
 
 from lakeledger import clock, codec
@@ -13,7 +14,7 @@ from lakeledger.errors import Conflict
 from lakeledger.runs.model import TRACE_LIMIT
 from lakeledger.sync import lookup
 from lakeledger.sync.dead_letters import store as letters
-from lakeledger.sync.dead_letters.model import UNKNOWN_OPERATION, Draft, ItemKind, LetterStatus, Settlement, dedupe_key
+from lakeledger.sync.dead_letters.model import UNKNOWN_OPERATION, Claim, Draft, ItemKind, LetterStatus, Settlement, dedupe_key
 from lakeledger.sync.errors.model import ErrorGroup, ErrorLog, ErrorStatus, NewError
 from lakeledger.sync.errors.retry import RetryPolicy
 from lakeledger.sync.failures import ErrorType, OperationType, fingerprint
@@ -87,14 +88,29 @@ def groups(tx: Transaction, status: str | None) -> list[ErrorGroup]:
     return [_group(of_cause) for of_cause in lookup.by_cause(rows)]
 
 
-def due(tx: Transaction, limit: int) -> list[ErrorLog]:
-    """The open errors whose time has come, the one that waits longest first."""
-    return [ErrorLog(**row) for row in tx.all(sql.due, page_size=lookup.check_limit(limit))]
+def claim_due(tx: Transaction, how: Claim, limit: int) -> list[ErrorLog]:
+    """Hold the open errors whose time has come and that nobody holds, the one that waits longest first."""
+    rows = tx.all(sql.claim_due, **_holding(tx, how), page_size=lookup.check_limit(limit))
+    return sorted((ErrorLog(**row) for row in rows), key=lambda error: (error.retry_after, error.id))
 
 
-def retried(tx: Transaction, error_id: str, failure: BaseException | str | None, retry: RetryPolicy, known: Iterable[str] = ()) -> ErrorLog:
+def renew(tx: Transaction, error_id: str, how: Claim) -> ErrorLog:
+    """Hold an error for longer. Raises NotFound, or Conflict if it is settled or the claim was lost."""
+    error = held_error(tx, error_id, how.worker)
+    return _settled_meanwhile(tx.one(sql.renew, id=error.id, **_holding(tx, how)), error)
+
+
+def retried(
+    tx: Transaction,
+    error_id: str,
+    failure: BaseException | str | None,
+    retry: RetryPolicy,
+    known: Iterable[str] = (),
+    *,
+    claim: str | None = None,
+) -> ErrorLog:
     """Note an attempt that failed; after the last one its record becomes a dead letter. Raises NotFound or Conflict."""
-    error = open_error(tx, error_id)
+    error = held_error(tx, error_id, claim)
     count = error.retry_count + 1
     message = letters.message_of(failure, known) if failure is not None else None
     exhausted = count >= error.max_retries
@@ -109,23 +125,26 @@ def retried(tx: Transaction, error_id: str, failure: BaseException | str | None,
     return _settled_meanwhile(row, error)
 
 
-def succeeded(tx: Transaction, error_id: str, by: str) -> ErrorLog:
-    """A retry did the work: the error is resolved, and so is the dead letter that it may have become."""
-    error = _end(tx, error_id, Ending(ErrorStatus.RESOLVED, by, "a retry succeeded"))
+def succeeded(tx: Transaction, error_id: str, by: str, *, claim: str | None = None) -> ErrorLog:
+    """A retry did the work: the error is resolved, and so is the dead letter that it may have become. Raises NotFound or Conflict."""
+    error = _end(tx, held_error(tx, error_id, claim), Ending(ErrorStatus.RESOLVED, by, "a retry succeeded"))
     if error.dead_letter_id:
         tx.execute(sql.settle_letter, id=error.dead_letter_id, by=error.resolved_by, note=error.resolution_note)
     return error
 
 
 def retry_now(tx: Transaction, error_id: str) -> ErrorLog:
-    """Let an error be due at once. Raises NotFound, or Conflict if it is settled."""
+    """Let an error be due at once. Raises NotFound, or Conflict if it is settled or its record is a dead letter that waits."""
     error = open_error(tx, error_id)
+    if waiting := tx.all(sql.waiting_letters, error_log_id=error.id, dead_letter_id=error.dead_letter_id):
+        # Tried again here and replayed there, the record would be written twice.
+        raise Conflict(f"the record of error {error.id} is dead letter {waiting[0]['id']}: replay it with `lakeledger dlq replay`")
     return _settled_meanwhile(tx.one(sql.retry_now, id=error.id), error)
 
 
 def settle(tx: Transaction, error_id: str, how: Ending, actor: str) -> ErrorLog:
     """End an error and its letters that wait: nobody must replay them. Raises NotFound, or Conflict if it is settled or one is held."""
-    error = _end(tx, error_id, how)
+    error = _end(tx, open_error(tx, error_id), how)
     ending = Settlement(*_LETTER_ENDS[how.status], how.by, how.note)
     for row in tx.all(sql.waiting_letters, error_log_id=error.id, dead_letter_id=error.dead_letter_id):
         letters.settle(tx, letters.open_letter(tx, row["id"], (actor,)), ending)
@@ -140,8 +159,26 @@ def open_error(tx: Transaction, error_id: str) -> ErrorLog:
     return error
 
 
-def _end(tx: Transaction, error_id: str, how: Ending) -> ErrorLog:
+def held_error(tx: Transaction, error_id: str, claim: str | None) -> ErrorLog:
+    """The error, if it is open and the claim still holds, or without one if nobody holds it. Raises NotFound or Conflict.
+
+    A claim that ran out holds until somebody else takes the error.
+    """
     error = open_error(tx, error_id)
+    holder = error.holder(tx.now)
+    if claim is not None and error.claimed_by != claim:
+        taken = f"now {holder} tries it again" if holder else "since then it was tried again by somebody else"
+        raise Conflict(f"error {error.id} is no longer held by {claim}: {taken}; nothing was noted")
+    if claim is None and holder:
+        raise Conflict(f"error {error.id} is being tried again by {holder} until {error.claimed_until}: wait for its outcome")
+    return error
+
+
+def _holding(tx: Transaction, how: Claim) -> dict[str, Any]:
+    return {"claim": how.worker, "until": tx.now + timedelta(seconds=how.seconds)}
+
+
+def _end(tx: Transaction, error: ErrorLog, how: Ending) -> ErrorLog:
     note = excerpt(text_of(how.note), letters.NOTE_LIMIT) if how.note else None
     row = tx.one(sql.settle, id=error.id, status=how.status.value, by=storable(how.by), note=note)
     return _settled_meanwhile(row, error)
@@ -179,6 +216,8 @@ def _made(
         retry_after=tx.now + retry.delay(1) if retries else None,
         last_retry_at=None,
         dead_letter_id=None,
+        claimed_by=None,
+        claimed_until=None,
         occurred_at=tx.now,
         resolved_at=None,
         resolved_by=None,
