@@ -35,6 +35,17 @@ def postgres(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Server]:
 
 
 @pytest.fixture(scope="session")
+def fragile_postgres(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Server]:
+    """Another server, which tests may stop and start again."""
+    try:
+        server = start(tmp_path_factory.mktemp("fragile"), durable=True)
+    except MissingServer as error:
+        missing(str(error))
+    yield server
+    server.stop()
+
+
+@pytest.fixture(scope="session")
 def postgres_ledgers(postgres: Server) -> Iterator[PostgresLedgers]:
     """Empty ledgers on the PostgreSQL server of this test process."""
     found = PostgresLedgers(postgres)

@@ -18,7 +18,8 @@ from psycopg import sql
 
 INITDB = ("--username=postgres", "--auth=trust", "--encoding=UTF8", "--no-locale", "--no-sync", "--no-instructions")
 ADDRESS = "-c listen_addresses=127.0.0.1 -c unix_socket_directories= -c port="
-SETTINGS = "-c max_connections=200 -c shared_buffers=64MB -c fsync=off -c synchronous_commit=off -c full_page_writes=off -c jit=off"
+SETTINGS = "-c max_connections=200 -c shared_buffers=64MB -c jit=off"
+FORGETFUL = "-c fsync=off -c synchronous_commit=off -c full_page_writes=off"
 LOCK_OPTIONS = "-clock_timeout=10s"
 
 
@@ -32,11 +33,15 @@ class FailedServer(Exception):
 
 @dataclass(frozen=True)
 class Server:
-    """A running server: its programs, the folder with its data and log, its port on the loopback."""
+    """A running server: its programs, the folder with its data and log, its port on the loopback.
+
+    One that is `durable` keeps what was committed when it goes down as in a crash; the others are faster.
+    """
 
     programs: Path
     folder: Path
     port: int
+    durable: bool = False
 
     def url(self, database: str = "postgres", schema: str | None = None) -> str:
         """Where to connect; with a schema (a lower-case name), unqualified names belong to it."""
@@ -50,6 +55,16 @@ class Server:
         """Drop a schema and all in it. Raises psycopg's LockNotAvailable if a transaction was left open on it."""
         self._execute("drop schema {} cascade", name)
 
+    def restart(self) -> None:
+        """Go down as in a crash, and come up again."""
+        self.stop()
+        self.resume()
+
+    def resume(self) -> None:
+        """Come up again on the same port."""
+        kept = "" if self.durable else FORGETFUL
+        _run(self.programs / "pg_ctl", self.folder, "start", "-w", "-o", f"{SETTINGS} {kept} {ADDRESS}{self.port}")
+
     def stop(self) -> None:
         _run(self.programs / "pg_ctl", self.folder, "stop", "-w", "-m", "immediate")
 
@@ -58,14 +73,14 @@ class Server:
             connection.execute(sql.SQL(statement).format(sql.Identifier(schema)))
 
 
-def start(folder: Path, programs: Path | None = None) -> Server:
+def start(folder: Path, programs: Path | None = None, *, durable: bool = False) -> Server:
     """Start a new server in an empty folder, or one yet to be made. Raises MissingServer or FailedServer."""
     folder, programs = folder.resolve(), programs or find_programs([*system_folders(), *packaged_folders()])
     (folder / "data").mkdir(mode=0o700, parents=True)
     if account := _account():
         os.chown(folder / "data", account.pw_uid, account.pw_gid)
     _run(programs / "initdb", folder, *INITDB)
-    return _listen(programs, folder, attempts=5)
+    return _listen(programs, folder, durable=durable, attempts=5)
 
 
 def find_programs(candidates: Iterable[Path]) -> Path:
@@ -100,16 +115,16 @@ def _account() -> pwd.struct_passwd | None:
     return others.get("postgres") or others.get("nobody") or next(iter(others.values()), None)
 
 
-def _listen(programs: Path, folder: Path, attempts: int) -> Server:
+def _listen(programs: Path, folder: Path, *, durable: bool, attempts: int) -> Server:
     with socket.create_server(("127.0.0.1", 0)) as free:
-        port = int(free.getsockname()[1])
+        server = Server(programs, folder, int(free.getsockname()[1]), durable)
     try:
-        _run(programs / "pg_ctl", folder, "start", "-w", "-o", f"{SETTINGS} {ADDRESS}{port}")
+        server.resume()
     except FailedServer as failure:  # someone else may take the port between our look at it and the server's
         if attempts == 1 or "Address already in use" not in str(failure):
             raise
-        return _listen(programs, folder, attempts - 1)
-    return Server(programs, folder, port)
+        return _listen(programs, folder, durable=durable, attempts=attempts - 1)
+    return server
 
 
 def _run(program: Path, folder: Path, *arguments: str) -> None:

@@ -22,7 +22,7 @@ DEFAULT_WAREHOUSE = "warehouse"
 _TENANT = re.compile(r"^[a-z][a-z0-9_]{0,62}$")
 
 _NUMBER = (int, float)
-_SETTINGS = {"url": str, "warehouse": str, "tenant": str, "lease_seconds": _NUMBER}
+_SETTINGS = {"url": str, "warehouse": str, "tenant": str, "lease_seconds": _NUMBER, "outage_seconds": _NUMBER}
 _SECTIONS: dict[str, dict[str, Any]] = {
     "spark": {"master": str, "remote": str, "app_name": str, "conf": dict},
     "retention": {
@@ -109,6 +109,7 @@ class Settings:
     warehouse: str | None = _setting("the folder or URL of the tables; by default `warehouse` beside a SQLite ledger", None)
     tenant: str = _setting("whose ledger this is: lower-case letters, digits, underscores", "default")
     lease_seconds: float = _setting("how long a run may be silent before it counts as lost", 60.0)
+    outage_seconds: float = _setting("how long work in progress waits for a ledger that is away before it gives up", 300.0)
     spark: SparkSettings = field(default_factory=SparkSettings)
     retention: RetentionSettings = field(default_factory=RetentionSettings)
     capture: CaptureSettings = field(default_factory=CaptureSettings)
@@ -124,6 +125,8 @@ class Settings:
             )
         if not 0 < self.lease_seconds < float("inf"):
             raise Invalid(f"lease_seconds must be positive, not {self.lease_seconds}")
+        if not 0 <= self.outage_seconds < float("inf"):
+            raise Invalid(f"outage_seconds must not be negative, not {self.outage_seconds}")
 
     @property
     def warehouse_uri(self) -> str:

@@ -44,7 +44,7 @@ class Ledger:
         except BaseException:
             self.database.close()
             raise
-        self.store = Store(self.database, settings.tenant)
+        self.store = Store(self.database, settings.tenant, settings.outage_seconds)
         self.worker = this_worker()
         self.runs = Runs(self.store, self.worker)
         self.tables = Tables(self.store, self.worker, lambda: self.warehouse)

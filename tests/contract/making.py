@@ -83,10 +83,10 @@ def dump(ledger: Ledger) -> dict[str, list[str]]:
 
 
 def expire_lease(ledger: Ledger, run_id: str) -> None:
-    """Let a run's lease be over, as if its worker had been silent for long."""
+    """Let a run's lease be over, as if its worker had stayed silent long after that was noticed."""
     past = datetime(2020, 1, 1, tzinfo=UTC)
-    changed = execute(ledger, "update pipeline_runs set lease_expires_at = :past where pipeline_logging_id = :id", past=past, id=run_id)
-    assert changed == 1
+    expire = "update pipeline_runs set lease_expires_at = :past, suspected_at = :past where pipeline_logging_id = :id"
+    assert execute(ledger, expire, past=past, id=run_id) == 1
 
 
 def together(work: Callable[[int], T], workers: int) -> list[T]:

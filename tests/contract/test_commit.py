@@ -1,5 +1,6 @@
 """The commit: all of a change becomes visible at once, or nothing of it does."""
 
+# ruff: noqa: PT012 - what raises is the block of a run
 from __future__ import annotations
 
 import subprocess
@@ -445,8 +446,9 @@ def test_who_is_fenced_off_leaves_nothing(ledger: Ledger) -> None:
 
     with ledger.run("load") as run:
         planned = made(run)
-    with ledger.run("load") as expired:
+    with pytest.raises(Conflict, match="already ended"), ledger.run("load") as expired:
         expire_lease(ledger, expired.id)
+        assert [run.id for run in ledger.runs.recover()] == [expired.id]
         before = dump(ledger)
         with pytest.raises(Fenced):
             put(ledger, planned)

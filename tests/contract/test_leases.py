@@ -11,11 +11,11 @@ import threading
 from collections.abc import Iterator
 from contextlib import contextmanager
 from dataclasses import replace
-from datetime import timedelta
+from datetime import UTC, datetime, timedelta
 
 import pytest
 
-from contract.making import ORDERS, change, dump, expire_lease, new_file, opened, put, rows, together, wait_until
+from contract.making import ORDERS, change, dump, execute, expire_lease, new_file, opened, put, rows, together, wait_until
 from lakeledger import Advance, Conflict, Fenced, Ledger, NumberPosition
 from lakeledger.runs import store
 from lakeledger.runs.worker import is_gone, this_worker
@@ -98,15 +98,47 @@ def test_who_lost_the_lease_can_neither_commit_nor_renew_it(ledger: Ledger) -> N
             assert dump(ledger) == before
 
 
-def test_an_expired_lease_is_as_good_as_none_even_if_nobody_took_over(ledger: Ledger) -> None:
-    with ledger.run("orders") as run:
+def test_an_expired_lease_is_still_its_holders_until_somebody_takes_over(ledger: Ledger) -> None:
+    with ledger.run("orders", exclusive=True) as run:
         expire_lease(ledger, run.id)
-        before = dump(ledger)
-        with pytest.raises(Fenced, match=r"lost its lease at .*; nothing was committed, start it again"):
-            put(ledger, change(run, new_file("a")))
+        put(ledger, change(run, new_file("a")))
         with ledger.store.write() as tx:
-            assert not store.renew(tx, run.fence, 60)
-        assert dump(ledger) == before
+            assert store.renew(tx, run.fence, 60)
+        assert ledger.runs.recover() == []
+        with pytest.raises(Conflict, match="already running"), ledger.run("orders", exclusive=True):
+            pass
+    assert ledger.runs.get(run.id).status == "COMPLETED"
+
+
+def run_out(ledger: Ledger, run_id: str) -> None:
+    """Let a lease run out as an outage of the store does: nobody could renew it, and nobody has noticed."""
+    past = datetime.now(UTC) - timedelta(hours=1)
+    expire = "update pipeline_runs set heartbeat_at = :before, lease_expires_at = :past where pipeline_logging_id = :id"
+    assert execute(ledger, expire, before=past - timedelta(seconds=60), past=past, id=run_id) == 1
+
+
+def test_after_an_outage_a_healthy_holder_has_time_to_renew_its_lease(ledger: Ledger) -> None:
+    with ledger.run("orders", exclusive=True) as run:
+        run_out(ledger, run.id)
+        assert ledger.runs.recover() == []
+        expected = rf"run {run.id} on \S+ has been silent since .*; unless it answers, a start after \d\d:\d\d:\d\d UTC takes over"
+        with pytest.raises(Conflict, match=expected), ledger.run("orders", exclusive=True):
+            pass
+        with ledger.store.write() as tx:
+            assert store.renew(tx, run.fence, 60)
+        assert ledger.runs.get(run.id).suspected_at is None
+        put(ledger, change(run, new_file("a")))
+    assert ledger.runs.get(run.id).status == "COMPLETED"
+
+
+def test_a_holder_that_stays_silent_is_taken_over(ledger: Ledger) -> None:
+    with pytest.raises(Conflict, match="already ended: FAILED"), ledger.run("orders", exclusive=True) as old:
+        run_out(ledger, old.id)
+        assert ledger.runs.recover() == []
+        noticed = datetime.now(UTC) - timedelta(seconds=31)
+        execute(ledger, "update pipeline_runs set suspected_at = :at where suspected_at is not null", at=noticed)
+        with ledger.run("orders", exclusive=True) as new:
+            assert new.run.retry_of == old.id
 
 
 def test_another_token_is_refused(ledger: Ledger) -> None:
@@ -130,9 +162,16 @@ def test_a_heartbeat_renews_the_lease_in_the_background(url: str) -> None:
     assert ledger.runs.get(run.id).status == "COMPLETED"
 
 
-def test_a_heartbeat_does_not_revive_a_lease_that_ran_out(url: str) -> None:
+def test_a_heartbeat_revives_a_lease_that_ran_out_while_nobody_took_over(url: str) -> None:
     with opened(url, lease_seconds=0.6) as ledger, ledger.run("orders") as run:
         expire_lease(ledger, run.id)
+        wait_until(lambda: (ledger.runs.get(run.id).lease_expires_at or run.run.start_time) > run.run.start_time)
+        assert ledger.runs.get(run.id).suspected_at is None
+
+
+def test_the_heart_stops_when_somebody_took_over(url: str) -> None:
+    with opened(url, lease_seconds=0.6) as ledger, pytest.raises(Conflict), ledger.run("orders") as run:
+        ledger.runs.cancel(run.id, "no longer wanted")
         before = rows(ledger, "select heartbeat_at, lease_expires_at from pipeline_runs")
         wait_until(lambda: not _heart(run.id).is_alive())
         assert rows(ledger, "select heartbeat_at, lease_expires_at from pipeline_runs") == before
@@ -190,8 +229,8 @@ def test_this_process_is_not_gone_and_one_of_another_machine_may_live() -> None:
 
 def test_a_position_moves_with_the_commit_or_not_at_all(ledger: Ledger) -> None:
     move = Advance(parse_source("shop"), NumberPosition(7))
-    with ledger.run("orders") as run:
-        expire_lease(ledger, run.id)
+    with pytest.raises(Conflict), ledger.run("orders") as run:
+        ledger.runs.cancel(run.id, "taken over")
         with pytest.raises(Fenced):
             put(ledger, change(run, new_file("a"), position=move))
     assert ledger.positions.find("shop") is None

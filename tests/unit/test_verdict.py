@@ -19,7 +19,7 @@ def run(commits: int, worker: str | None = "host:42") -> Run:
         run_kind="pipeline", schema_name=None, sync_mode=None, config_hash=None, source_info=None, destination_info=None, instance_id=None,
         node_id=None, records_processed=0, records_inserted=0, records_updated=0, records_deleted=0, records_failed=0, bytes_processed=0,
         commit_count=commits, error_details=None, parent_run_id=None, retry_of=None, idempotency_key=None, exclusive=True, heartbeat_at=AT,
-        lease_token=1, lease_expires_at=AT,
+        lease_token=1, lease_expires_at=AT, suspected_at=None,
     )  # fmt: skip
 
 

@@ -6,20 +6,28 @@ is passed around: `:tenant_id` and `:now` are bound in every statement.
 
 from __future__ import annotations
 
+import logging
+import random
 import re
-from collections.abc import Iterable, Mapping
+import time
+from collections.abc import Callable, Iterable, Mapping
 from contextlib import AbstractContextManager
 from dataclasses import dataclass
 from datetime import datetime
-from typing import Any, Protocol
+from typing import Any, Protocol, TypeVar
 
 from lakeledger import codec
 from lakeledger.db.queries import Query
-from lakeledger.errors import Invalid
+from lakeledger.errors import Invalid, Unavailable
 from lakeledger.redaction import scrub
 
 Row = dict[str, Any]
+T = TypeVar("T")
 
+FIRST_PAUSE_SECONDS = 0.1
+LONGEST_PAUSE_SECONDS = 5.0
+
+_log = logging.getLogger(__name__)
 _SCHEMA = re.compile(r"[a-z_][a-z0-9_]{0,62}")
 
 
@@ -105,6 +113,7 @@ class Store:
 
     database: Database
     tenant_id: str
+    outage_seconds: float = 300.0
 
     def read(self) -> AbstractContextManager[Transaction]:
         """A consistent view that neither waits for writers nor holds them up."""
@@ -113,6 +122,29 @@ class Store:
     def write(self) -> AbstractContextManager[Transaction]:
         """A write transaction: committed at the end of the block, rolled back by an exception."""
         return self.database.transaction(self.tenant_id, write=True)
+
+    def persist(self, work: Callable[[Transaction, bool], T], seconds: float | None = None) -> T:
+        """Do work in a write transaction; if the store is away, again with back-off until it is back, for as long as is configured.
+
+        `work` is given whether it was tried before: the answer to a commit can be lost, so it must look whether it is done already.
+        Raises Unavailable if the store stays away, and whatever `work` raises.
+        """
+        give_up = time.monotonic() + (self.outage_seconds if seconds is None else seconds)
+        pause = FIRST_PAUSE_SECONDS
+        again = False
+        while True:
+            try:
+                with self.write() as tx:
+                    return work(tx, again)
+            except Unavailable as error:
+                left = give_up - time.monotonic()
+                if left <= 0:
+                    raise
+                if not again:
+                    _log.warning("%s; work in progress waits for up to %.0f s", error, left)
+            again = True
+            time.sleep(min(left, pause * random.uniform(0.5, 1)))  # noqa: S311 - jitter, no secret
+            pause = min(2 * pause, LONGEST_PAUSE_SECONDS)
 
 
 def to_json(value: Any) -> str:

@@ -18,7 +18,7 @@ WATCHED = {
     "pipeline_runs": "pipeline_logging_id",
 }
 # A renewed lease says that the worker lives, not that the run changed.
-QUIET = {"pipeline_runs": ("heartbeat_at", "lease_expires_at")}
+QUIET = {"pipeline_runs": ("heartbeat_at", "lease_expires_at", "suspected_at")}
 
 
 def install(database: Database, tx: Transaction) -> None:

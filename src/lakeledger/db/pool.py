@@ -20,12 +20,12 @@ C = TypeVar("C", bound=Closable)
 class Pool(Generic[C]):
     """A connection that raised is closed, not reused: the next transaction gets a fresh one.
 
-    `stale` are the errors by which an idle connection shows, when it is begun with, that the server has let go of it.
+    `is_stale` knows the errors by which an idle connection shows, when it is begun with, that the server has let go of it.
     """
 
-    def __init__(self, connect: Callable[[], C], stale: tuple[type[Exception], ...] = ()) -> None:
+    def __init__(self, connect: Callable[[], C], is_stale: Callable[[Exception], bool] = lambda _: False) -> None:
         self._connect = connect
-        self._stale = stale
+        self._is_stale = is_stale
         self._idle: list[C] = []
         self._lock = threading.Lock()
         self._in_use = 0
@@ -60,7 +60,9 @@ class Pool(Generic[C]):
             return None
         try:
             return self._begun(connection, begin)
-        except self._stale:
+        except Exception as error:
+            if not self._is_stale(error):
+                raise
             self._drop()
             return None
 

@@ -1,4 +1,4 @@
-"""PostgreSQL: for teams. psycopg 3, one advisory lock that orders writers, so that the change log is in commit order."""
+"""PostgreSQL: for teams. psycopg 3, an advisory lock per tenant that orders its writers, so that its change log is in commit order."""
 
 from __future__ import annotations
 
@@ -22,10 +22,33 @@ except ImportError as error:
     raise NotInstalled("PostgreSQL needs psycopg: pip install 'lakeledger[postgres]'") from error
 
 CONNECT_SECONDS = 10
+LOCK_SECONDS = 30
+# Shorter than the wait for a lock: who waits behind a client that was stopped inside a transaction outlives it.
+IDLE_SECONDS = 20
+DEFAULT_SCHEMA = "lakeledger"
 
-# One round trip: begin, bind the tenant for row-level security, wait for the writers' lock, then read the database's clock.
+# Every wait of a session ends: for a lock, for a client that has stopped inside its transaction, for a peer that is gone.
+_SERVER_BOUNDS = {
+    "lock_timeout": f"{LOCK_SECONDS}s",
+    "idle_in_transaction_session_timeout": f"{IDLE_SECONDS}s",
+    "tcp_keepalives_idle": "10",
+    "tcp_keepalives_interval": "5",
+    "tcp_keepalives_count": "3",
+}
+_CLIENT_BOUNDS = {"keepalives": 1, "keepalives_idle": 10, "keepalives_interval": 5, "keepalives_count": 3, "tcp_user_timeout": 30_000}
+
+# One round trip: begin, bind the tenant for row-level security, wait for the writers before, then read the database's clock.
 # What a writer reads after it waited for the lock must be what the writer before it left, whatever the server's default is.
+# Writers of a tenant go one after the other, those of different tenants side by side. Whoever is bound to no tenant, as a migration
+# or SQL typed by hand is (see 0002_change_log.postgres.sql), goes alone.
 _BEGIN_WRITE = """
+begin isolation level read committed read write;
+select set_config('lakeledger.tenant', {tenant}, true),
+       pg_advisory_xact_lock_shared(hashtext('lakeledger.writer'), hashtext(current_schema())),
+       pg_advisory_xact_lock(hashtext('lakeledger.writer.' || current_schema()), hashtext({tenant})),
+       clock_timestamp() as now
+"""
+_BEGIN_WRITE_ALONE = """
 begin isolation level read committed read write;
 select set_config('lakeledger.tenant', {tenant}, true),
        pg_advisory_xact_lock(hashtext('lakeledger.writer'), hashtext(current_schema())),
@@ -38,23 +61,25 @@ select set_config('lakeledger.tenant', {tenant}, true), clock_timestamp() as now
 
 
 class PostgresDatabase:
-    """One PostgreSQL database; its tables are in the schema that was named, else in the one that search_path names first."""
+    """One PostgreSQL database. Its tables are in the schema that is named, else in the url's search_path, else in `lakeledger`."""
 
     dialect = "postgres"
 
     def __init__(self, url: str, schema: str | None = None) -> None:
         self.url = scrub("%20".join(url.split()))
         self._target = url
-        self._schema = schema
-        self._pool = Pool(self._connect, stale=(psycopg.OperationalError,))
+        self._options = self._url_options()
+        self._schema = schema or (None if "search_path" in self._options else DEFAULT_SCHEMA)
+        self._pool = Pool(self._connect, is_stale=_is_stale)
         with self._translated(), self._pool.connection() as connection:
-            if schema:
-                _make_schema(connection, schema)
+            if self._schema:
+                _make_schema(connection, self._schema)
 
     @contextmanager
     def transaction(self, tenant_id: str, *, write: bool) -> Iterator[Transaction]:
         began: list[datetime] = []
-        script = (_BEGIN_WRITE if write else _BEGIN_READ).format(tenant=_quoted(tenant_id)).encode()
+        writing = _BEGIN_WRITE if tenant_id else _BEGIN_WRITE_ALONE
+        script = (writing if write else _BEGIN_READ).format(tenant=_quoted(tenant_id)).encode()
         with self._translated(), self._pool.connection(lambda each: began.append(_begin(each, script))) as connection:
             try:
                 yield Transaction(tenant_id, began[-1], self.dialect, _Bound(connection))
@@ -87,10 +112,13 @@ class PostgresDatabase:
             connect_timeout=CONNECT_SECONDS,
             application_name="lakeledger",
             options=self._session_options(),
+            **self._client_bounds(),
         )
 
-    def _session_options(self) -> str:
-        """UTC for every session, on top of the options the url may carry."""
+    def _client_bounds(self) -> dict[str, Any]:
+        return {name: value for name, value in _CLIENT_BOUNDS.items() if name not in self._target}
+
+    def _url_options(self) -> str:
         try:
             given = psycopg.conninfo.conninfo_to_dict(self._target)
         except psycopg.ProgrammingError:
@@ -98,8 +126,13 @@ class PostgresDatabase:
         if "@" in str(given.get("host")):
             # psycopg would quote what it cannot read, which may be a piece of the password.
             raise Invalid(f"cannot read the url {self.url}: percent-encode what is special in the user name and the password") from None
+        return str(given.get("options") or "")
+
+    def _session_options(self) -> str:
+        """Bounds for every wait, which the url's own options may change; UTC and the schema, which they may not."""
+        bounds = " ".join(f"-c {name}={value}" for name, value in _SERVER_BOUNDS.items())
         path = f" -c search_path={self._schema}" if self._schema else ""
-        return f"{given.get('options') or ''} -c TimeZone=UTC{path}".strip()
+        return f"{bounds} {self._options} -c TimeZone=UTC{path}"
 
     @contextmanager
     def _translated(self) -> Iterator[None]:
@@ -133,9 +166,24 @@ _TRANSLATIONS: tuple[tuple[type[psycopg.Error] | tuple[type[psycopg.Error], ...]
     ),
     (psycopg.errors.InvalidSchemaName, Invalid, "{url}: {text}; create the schema that search_path names, or ask for the right to use it"),
     (psycopg.DataError, Invalid, "the ledger cannot keep that value: {text}"),
+    (
+        psycopg.errors.LockNotAvailable,
+        Unavailable,
+        f"another writer has held the ledger at {{url}} for more than {LOCK_SECONDS} s: try again; pg_stat_activity shows who",
+    ),
+    (
+        psycopg.errors.IdleInTransactionSessionTimeout,
+        Unavailable,
+        f"PostgreSQL at {{url}} ended a transaction that did nothing for {IDLE_SECONDS} s; nothing of it was written, try again",
+    ),
     (psycopg.OperationalError, Unavailable, "PostgreSQL at {url} cannot be reached: {text}; check that it runs and that the url is right"),
     (psycopg.Error, Failed, "PostgreSQL failed at {url}: {text}"),
 )
+
+
+def _is_stale(error: Exception) -> bool:
+    """Whether the server has let go of an idle connection; one that waited in vain for a lock has a server that is there."""
+    return isinstance(error, psycopg.OperationalError) and not isinstance(error, psycopg.errors.LockNotAvailable)
 
 
 def _begin(connection: psycopg.Connection[dict[str, Any]], script: bytes) -> datetime:

@@ -41,9 +41,8 @@ class SqliteDatabase:
 
     @contextmanager
     def transaction(self, tenant_id: str, *, write: bool) -> Iterator[Transaction]:
-        # Threads of one process queue on a lock, which is fair; SQLite's own busy wait is only for other processes.
         pool = self._writers if write else self._readers
-        with self._translated(), self._writing if write else nullcontext(), pool.connection() as connection:
+        with self._translated(), self._turn() if write else nullcontext(), pool.connection() as connection:
             connection.execute("begin immediate" if write else "begin")
             try:
                 yield Transaction(tenant_id, clock.now(), self.dialect, _Bound(connection))
@@ -51,6 +50,19 @@ class SqliteDatabase:
                 connection.rollback()
                 raise
             connection.commit()
+
+    @contextmanager
+    def _turn(self) -> Iterator[None]:
+        """Threads of one process queue on a lock, which is fair; SQLite's own busy wait is only for other processes."""
+        if not self._writing.acquire(timeout=BUSY_SECONDS):
+            raise self._busy()
+        try:
+            yield
+        finally:
+            self._writing.release()
+
+    def _busy(self) -> Unavailable:
+        return Unavailable(f"another writer has held {self.path} for more than {BUSY_SECONDS:.0f} s: try again")
 
     def run_script(self, tx: Transaction, script: str) -> None:
         for statement in split_statements(script):
@@ -115,7 +127,7 @@ class SqliteDatabase:
     def _operational(self, error: sqlite3.OperationalError) -> Exception:
         text = str(error)
         if "locked" in text or "busy" in text:
-            return Unavailable(f"{self.path} is locked by another writer for more than {BUSY_SECONDS:.0f} s: try again")
+            return self._busy()
         if "unable to open" in text or "readonly" in text:
             return Invalid(f"cannot open {self.path} for writing ({text}): check the folder's permissions or choose another --url")
         return Failed(f"SQLite failed on {self.path}: {text}")

@@ -168,9 +168,10 @@ class Scheduler:
     def _settle_lost(self, at: datetime) -> None:
         """End the runs of lost schedulers by what they committed, or let them be started again."""
         with self._store.read() as tx:
-            if not any(self._is_lost(tx, run) for run in queue.running(tx)):
+            if not any(self._is_lost(tx, run) for run in queue.running(tx)) and not run_log.is_any_silent(tx):
                 return
         with self._store.write() as tx:
+            run_log.suspect(tx)
             for run in queue.running(tx):
                 if self._is_lost(tx, run):
                     takeover.settle(tx, run, self._worker, at)

@@ -10,7 +10,8 @@ from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any, Literal
 
 from lakeledger import clock, codec, failpoints
-from lakeledger.errors import Failed, Invalid, LakeledgerError, Unavailable
+from lakeledger.db import Transaction
+from lakeledger.errors import Failed, Invalid, Unavailable
 from lakeledger.lake import FileFormat, Storage, StoredFile, open_format
 from lakeledger.pipelines import Plane, observe
 from lakeledger.pipelines.partitions import partition_path, quote, with_copies
@@ -84,27 +85,22 @@ def write(plane: Plane, frame: DataFrame, request: Write, fence: Fence) -> Commi
     folder = f"{DATA}/{fence.run_id}/{clock.new_id()[-12:]}"
     storage = Storage(f"{plane.warehouse}/{target.location}")
     storage.make(folder.rpartition("/")[0])
-    committing = False
+    attempted: list[Committed] = []
     try:
         files = _write_files(frame, schema, target, storage, folder)
         if request.before_commit:
             request.before_commit()
-        change = _change(request, target, fence, schema, files, started)
-        with plane.store.write() as tx:
-            committed = commit(tx, change)
-            committing = True
+        committed = _commit(plane, _change(request, target, fence, schema, files, started), attempted)
     except BaseException as error:
-        # Once the database was told to commit it may have done so, whatever we hear of it: only the database can tell.
+        # Once the database was asked to commit it may have done so, whatever we hear of it.
         # What cannot be removed now, or must not be, the sweeper finds.
-        if not committing:
-            with suppress(Failed):
-                storage.remove_folder(folder)
+        if attempted and isinstance(error, Unavailable):
+            raise _unknown(attempted[-1], error) from error
+        if attempted:
             raise
-        if not isinstance(error, Unavailable):
-            raise
-        if not _was_committed(plane, committed, error):
+        with suppress(Failed):
             storage.remove_folder(folder)
-            raise
+        raise
     failpoints.reach(failpoints.AFTER_COMMIT)
     committed = committed.placed(plane.warehouse)
     if not committed.applied:
@@ -114,15 +110,27 @@ def write(plane: Plane, frame: DataFrame, request: Write, fence: Fence) -> Commi
     return committed
 
 
-def _was_committed(plane: Plane, attempted: Committed, error: Unavailable) -> bool:
-    """Whether a commit whose answer was lost was made. Raises Failed if nobody can be asked."""
-    try:
-        # A write transaction waits for every other one: what it does not see will never be.
-        with plane.store.write() as tx:
-            return store.find_snapshot(tx, attempted.table, attempted.snapshot.snapshot_id) is not None
-    except LakeledgerError as unknown:
-        told = f"whether version {attempted.version} of {attempted.table.name} was committed is unknown: look before you try again"
-        raise Failed(f"{told} ({error})") from unknown
+def _commit(plane: Plane, change: Change, attempted: list[Committed]) -> Committed:
+    """Commit, and again when the store is back from an outage, as long as nobody took the run over: Spark's work is done only once.
+
+    `attempted` holds the commit that the database was asked for, unless it is known not to have been made.
+    """
+
+    def once(tx: Transaction, again: bool) -> Committed:
+        # A write transaction waits for every other one of the tenant's: what it does not see will never be.
+        if again and attempted and store.find_snapshot(tx, attempted[-1].table, attempted[-1].snapshot.snapshot_id):
+            return attempted[-1]
+        attempted.clear()
+        committed = commit(tx, change)
+        attempted.append(committed)
+        return committed
+
+    return plane.store.persist(once)
+
+
+def _unknown(attempted: Committed, error: Unavailable) -> Failed:
+    what = f"whether version {attempted.version} of {attempted.table.name} was committed is unknown"
+    return Failed(f"{what}: compare `lakeledger tables history {attempted.table.name}` before you run it again ({error})")
 
 
 def fit(frame: DataFrame, request: Write, target: Target) -> tuple[DataFrame, Schema]:

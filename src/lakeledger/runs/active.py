@@ -7,11 +7,14 @@ from dataclasses import replace
 from types import TracebackType
 from typing import Any, Self
 
-from lakeledger.db import Store
+from lakeledger import clock
+from lakeledger.db import Store, Transaction
 from lakeledger.errors import Conflict, LakeledgerError
 from lakeledger.runs import recovery, store
 from lakeledger.runs.model import Counters, Fence, NewRun, NewStep, Outcome, Run, Step, cancelled, completed, failed, skipped
 from lakeledger.runs.worker import Worker
+
+INTERRUPTED_SECONDS = 5.0
 
 
 class ActiveRun:
@@ -48,7 +51,6 @@ class ActiveRun:
         return self
 
     def __exit__(self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None) -> None:
-        self._ended.set()
         try:
             self._finish(_outcome(error))
         except LakeledgerError:
@@ -62,8 +64,14 @@ class ActiveRun:
 
     def plan(self, steps: list[NewStep]) -> list[ActiveStep]:
         """Write down steps that are to come, so that the log shows what a lost run did not reach."""
-        with self._store.write() as tx:
-            rows = [store.add_step(tx, self.id, new, self._worker.name) for new in steps]
+        ids = [clock.new_id() for _ in steps]
+
+        def add(tx: Transaction, again: bool) -> list[Step]:
+            if again and (known := store.find_steps(tx, ids)):
+                return known
+            return [store.add_step(tx, self.id, new, self._worker.name, step_id) for new, step_id in zip(steps, ids, strict=True)]
+
+        rows = self._store.persist(add)
         return [ActiveStep(self._store, self.fence, self._worker, new, row) for new, row in zip(steps, rows, strict=True)]
 
     def count(self, **counters: int) -> None:
@@ -72,16 +80,22 @@ class ActiveRun:
 
     def fail(self, message: str) -> None:
         """End the run as FAILED now, without raising: for runs whose failures were contained."""
-        self._ended.set()
         self._finish(failed(message))
 
     def _finish(self, outcome: Outcome) -> None:
-        with self._store.write() as tx:
+        """End the run, also if the store is away for a while; until then the heart beats."""
+
+        def finish(tx: Transaction, again: bool) -> Run:
             run = store.get(tx, self.id)
-            if not run.is_open and self._run is not None and self._run.status == run.status:
-                return
+            if not run.is_open and run.status in (self.run.status, outcome.status if again else None):
+                return run
             store.count(tx, self.id, self._counters)
-            self._run = store.finish(tx, self.id, outcome, self._worker.name)
+            return store.finish(tx, self.id, outcome, self._worker.name)
+
+        try:
+            self._run = self._store.persist(finish, _patience(outcome))
+        finally:
+            self._ended.set()
 
     def _keep_alive(self) -> None:
         while not self._ended.wait(self._lease_seconds / 3):
@@ -89,7 +103,7 @@ class ActiveRun:
                 with self._store.write() as tx:
                     held = store.renew(tx, self.fence, self._lease_seconds)
             except LakeledgerError:
-                continue  # The store may be back before the lease ends; if not, the commit is refused.
+                continue  # The store may be back before somebody takes over; if not, the commit is refused.
             if not held:
                 return
 
@@ -124,9 +138,16 @@ class ActiveStep:
         return replace(self._fence, step_id=self.id)
 
     def __enter__(self) -> Self:
-        with self._store.write() as tx:
-            planned = self._step or store.add_step(tx, self._fence.run_id, self._new, self._worker.name)
-            self._step = store.begin_step(tx, planned.id, self._worker.name)
+        planned, step_id = self._step, self._step.id if self._step else clock.new_id()
+
+        def begin(tx: Transaction, again: bool) -> Step:
+            if again and (known := store.find_steps(tx, [step_id])) and known[0].status == "RUNNING":
+                return known[0]
+            if planned is None:
+                store.add_step(tx, self._fence.run_id, self._new, self._worker.name, step_id)
+            return store.begin_step(tx, step_id, self._worker.name)
+
+        self._step = self._store.persist(begin)
         return self
 
     def __exit__(self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None) -> None:
@@ -144,10 +165,12 @@ class ActiveStep:
             self._finish(skipped(reason))
 
     def _finish(self, outcome: Outcome) -> None:
-        with self._store.write() as tx:
-            self._step = store.finish_step(
-                tx, self.id, outcome, self._worker.name, self.rows_processed, self.bytes_processed, self.metadata
-            )
+        def finish(tx: Transaction, again: bool) -> Step:
+            if again and (step := store.get_step(tx, self.id)).status == outcome.status:
+                return step
+            return store.finish_step(tx, self.id, outcome, self._worker.name, self.rows_processed, self.bytes_processed, self.metadata)
+
+        self._step = self._store.persist(finish, _patience(outcome))
 
 
 def start(ledger_store: Store, new: NewRun, worker: Worker, lease_seconds: float) -> Run:
@@ -155,11 +178,7 @@ def start(ledger_store: Store, new: NewRun, worker: Worker, lease_seconds: float
     new = replace(new, retry_of=new.retry_of or _settle_lost(ledger_store, new, worker))
     with ledger_store.write() as tx:
         if new.exclusive and (held := store.holder(tx, new.pipeline_id)):
-            raise Conflict(
-                f"{new.pipeline_id} is already running: run {held.id} on {held.worker_instance} "
-                f"holds its lease until {held.lease_expires_at:%Y-%m-%d %H:%M:%S} UTC",
-                retryable=True,
-            )
+            raise Conflict(f"{new.pipeline_id} is already running: {_holding(held)}", retryable=True)
         return store.begin(tx, store.add(tx, new, worker.name).id, worker, lease_seconds)
 
 
@@ -168,11 +187,26 @@ def _settle_lost(ledger_store: Store, new: NewRun, worker: Worker) -> str | None
     if not new.exclusive and new.idempotency_key is None:
         return None
     with ledger_store.read() as tx:
-        if not any(recovery.is_lost(tx, run, worker) for run in store.in_the_way(tx, new)):
+        if not any(recovery.is_lost(tx, run, worker) or recovery.is_silent(tx, run) for run in store.in_the_way(tx, new)):
             return None
     with ledger_store.write() as tx:
+        store.suspect(tx)
         lost = [run for run in store.in_the_way(tx, new) if recovery.is_lost(tx, run, worker)]
         return next(iter([recovery.settle(tx, run, worker.name).id for run in lost]), None)
+
+
+def _holding(held: Run) -> str:
+    """Who holds a pipeline, and for how long."""
+    holder = f"run {held.id} on {held.worker_instance}"
+    if held.suspected_at and (until := recovery.answer_time(held)):
+        silent_since = f"{held.heartbeat_at or held.start_time:%Y-%m-%d %H:%M:%S} UTC"
+        return f"{holder} has been silent since {silent_since}; unless it answers, a start after {until:%H:%M:%S} UTC takes over"
+    return f"{holder} holds its lease until {held.lease_expires_at:%Y-%m-%d %H:%M:%S} UTC"
+
+
+def _patience(outcome: Outcome) -> float | None:
+    """How long an ending waits for a store that is away. Whoever interrupts does not want to wait."""
+    return INTERRUPTED_SECONDS if outcome.status == "CANCELLED" else None
 
 
 def _outcome(error: BaseException | None) -> Outcome:

@@ -69,6 +69,7 @@ class Run:
     heartbeat_at: datetime | None
     lease_token: int
     lease_expires_at: datetime | None
+    suspected_at: datetime | None
 
     @property
     def id(self) -> str:

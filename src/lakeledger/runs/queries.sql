@@ -53,11 +53,18 @@ select * from pipeline_runs
  limit :page_size
 
 -- name: renew
--- An expired lease is never renewed: somebody may already have decided what became of the run.
+-- A lease is lost by somebody who took over, never by the clock alone: whoever takes over ends the run first.
 update pipeline_runs
-   set heartbeat_at = :now, lease_expires_at = :lease_expires_at
- where tenant_id = :tenant_id and pipeline_logging_id = :run_id
-   and lease_token = :token and status = 'RUNNING' and lease_expires_at > :now
+   set heartbeat_at = :now, lease_expires_at = :lease_expires_at, suspected_at = null
+ where tenant_id = :tenant_id and pipeline_logging_id = :run_id and lease_token = :token and status = 'RUNNING'
+
+-- name: is_any_silent
+select 1 from pipeline_runs where tenant_id = :tenant_id and status = 'RUNNING' and lease_expires_at <= :now and suspected_at is null limit 1
+
+-- name: suspect
+-- The store may have been away when these should have renewed their leases: from now on they have time to do so.
+update pipeline_runs set suspected_at = :now
+ where tenant_id = :tenant_id and status = 'RUNNING' and lease_expires_at <= :now and suspected_at is null
 
 -- name: finish_run
 -- Ends a run once: a run that has ended keeps its first outcome.

@@ -105,9 +105,20 @@ def finish(tx: Transaction, run_id: str, outcome: Outcome, actor: str, *, from_o
 
 
 def renew(tx: Transaction, fence: Fence, lease_seconds: float) -> bool:
-    """Prolong a lease that is still held. False: it is lost, and with it the right to commit."""
+    """Prolong a lease that nobody has taken over, even one that ran out. False: it is lost, and with it the right to commit."""
     expires = tx.now + timedelta(seconds=lease_seconds)
     return tx.execute(sql.renew, run_id=fence.run_id, token=fence.token, lease_expires_at=expires) == 1
+
+
+def suspect(tx: Transaction) -> None:
+    """Note which leases have run out: their holders have half a lease from now on to renew them."""
+    if is_any_silent(tx):
+        tx.execute(sql.suspect)
+
+
+def is_any_silent(tx: Transaction) -> bool:
+    """Whether some lease has run out and nobody has noticed yet."""
+    return tx.one(sql.is_any_silent) is not None
 
 
 def check_fence(tx: Transaction, fence: Fence) -> Run:
@@ -117,8 +128,6 @@ def check_fence(tx: Transaction, fence: Fence) -> Run:
         raise Fenced(f"run {run.id} has already ended: {run.status}; nothing was committed")
     if run.lease_token != fence.token:
         raise Fenced(f"run {run.id} was taken over (token {fence.token}, now {run.lease_token}); nothing was committed")
-    if run.lease_expires_at is None or run.lease_expires_at <= tx.now:
-        raise Fenced(f"run {run.id} lost its lease at {run.lease_expires_at}; nothing was committed, start it again")
     return run
 
 
@@ -163,14 +172,14 @@ def open_runs(tx: Transaction) -> list[Run]:
     return [Run(**row) for row in tx.all(sql.open_runs)]
 
 
-def add_step(tx: Transaction, run_id: str, new: NewStep, actor: str) -> Step:
+def add_step(tx: Transaction, run_id: str, new: NewStep, actor: str, step_id: str | None = None) -> Step:
     """Write down a step that is to start. Raises Fenced if its run has ended."""
     run = get(tx, run_id)
     if not run.is_open:
         raise Fenced(f"run {run.id} has already ended: {run.status}; step {new.name} cannot start")
     row = tx.one(
         sql.add_step,
-        step_id=clock.new_id(),
+        step_id=step_id or clock.new_id(),
         run_id=run_id,
         step_name=new.name,
         step_type=new.type,
@@ -225,6 +234,12 @@ def commit_step(tx: Transaction, step_id: str, rows: int, size: int, target_tabl
 def get_step(tx: Transaction, step_id: str) -> Step:
     """The step with that id. Raises NotFound."""
     return Step(**_found(tx.one(sql.get_step, step_id=step_id), f"no step {step_id!r}"))
+
+
+def find_steps(tx: Transaction, ids: list[str]) -> list[Step]:
+    """Those of these steps that are written down, in the order of the ids."""
+    found = (tx.one(sql.get_step, step_id=step_id) for step_id in ids)
+    return [Step(**row) for row in found if row]
 
 
 def steps(tx: Transaction, run_id: str) -> list[Step]:

@@ -11,6 +11,7 @@ from lakeledger.errors import Invalid, NotFound
 from lakeledger.lake import Storage, StoredFile
 from lakeledger.runs import Worker, recovery
 from lakeledger.runs import store as run_store
+from lakeledger.runs.worker import is_gone
 from lakeledger.tables import store
 from lakeledger.tables.names import TableName
 from lakeledger.tables.verify import DATA, run_of
@@ -38,8 +39,12 @@ class Sweep:
 def sweep(handle: Store, worker: Worker, warehouse: str, grace: timedelta = GRACE, *, delete: bool = False) -> Sweep:
     """Find, and with `delete` remove, what crashed writes left in the tenant's part of the warehouse.
 
-    A run's files are left over once it can no longer commit (it ended, or its worker is lost) and the grace time has passed.
+    A run's files are left over once it can no longer commit and the grace time has passed. With `delete`, runs of lost workers are ended
+    first, so that they cannot.
     """
+    if delete:
+        with handle.write() as tx:
+            recovery.recover(tx, worker)
     storage = Storage(warehouse)
     leftovers: list[Leftover] = []
     for folder in _table_folders(storage):
@@ -93,5 +98,5 @@ def _is_dead(tx: Transaction, run_id: str, worker: Worker) -> bool:
         run = run_store.get(tx, run_id)
     except (NotFound, Invalid):
         return False  # A run that this ledger never started: another ledger's, or a person's folder.
-    # `get` also takes the beginning of an id; a folder named so is nobody's.
-    return run.id == run_id and (not run.is_open or recovery.is_lost(tx, run, worker))
+    # `get` also takes the beginning of an id; a folder named so is nobody's. Whoever is merely silent may still commit.
+    return run.id == run_id and (not run.is_open or is_gone(worker, run.worker_instance, run.instance_id))

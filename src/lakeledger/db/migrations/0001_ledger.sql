@@ -36,7 +36,8 @@ create table pipeline_runs (
     exclusive           boolean not null,
     heartbeat_at        timestamptz,
     lease_token         bigint not null,
-    lease_expires_at    timestamptz
+    lease_expires_at    timestamptz,
+    suspected_at        timestamptz
 );
 
 create index pipeline_runs_by_time on pipeline_runs (tenant_id, start_time desc, pipeline_logging_id desc);

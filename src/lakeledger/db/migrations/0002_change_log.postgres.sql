@@ -12,11 +12,22 @@ create table change_log (
 create index change_log_by_tenant on change_log (tenant_id, seq);
 create index change_log_by_table on change_log (tenant_id, table_name, seq);
 
--- Writers go one after the other, so that seq is the order of commits. The lock is taken before any row is,
--- also by statements typed by hand, so two writers cannot hold each other up.
+-- Writers of a tenant go one after the other, so that seq is the order of its commits; SQL typed by hand, which is bound to no tenant,
+-- goes alone. The locks are those that a ledger's transaction begins with, taken before any row is, so two writers cannot hold each
+-- other up. Whoever types by hand and leaves the transaction open does not lock everybody out for good.
 create function lakeledger_order_writers() returns trigger language plpgsql as $$
+declare
+    tenant text := coalesce(current_setting('lakeledger.tenant', true), '');
 begin
-    perform pg_advisory_xact_lock(hashtext('lakeledger.writer'), hashtext(tg_table_schema));
+    if tenant = '' then
+        if current_setting('idle_in_transaction_session_timeout') = '0' then
+            perform set_config('idle_in_transaction_session_timeout', '60s', true);
+        end if;
+        perform pg_advisory_xact_lock(hashtext('lakeledger.writer'), hashtext(tg_table_schema));
+    else
+        perform pg_advisory_xact_lock_shared(hashtext('lakeledger.writer'), hashtext(tg_table_schema));
+        perform pg_advisory_xact_lock(hashtext('lakeledger.writer.' || tg_table_schema), hashtext(tenant));
+    end if;
     return null;
 end
 $$;
