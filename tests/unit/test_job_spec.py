@@ -12,7 +12,7 @@ from lakeledger.control.documents import Module
 from lakeledger.control.graph import task_keys, tasks
 from lakeledger.control.settings import GENERATION, job_settings
 from lakeledger.jobs import MODULE_TAG, OWNER_TAG
-from lakeledger.jobs.schedule import to_quartz
+from lakeledger.jobs.cron import to_quartz
 
 
 def source(name: str, **more: Any) -> dict[str, Any]:

@@ -36,11 +36,11 @@ def _as_names(value: Any) -> Any:
 @lru_cache(maxsize=1_000)
 def _check_times(quartz: str | None, unix: str | None, zone: str) -> None:
     """Many modules have the same schedule. Raises Invalid."""
-    from lakeledger.jobs import schedule
+    from lakeledger.jobs import cron, schedule
 
     schedule.check({"quartz_cron_expression": quartz, "cron": unix, "timezone_id": zone})
     if unix:
-        schedule.to_quartz(unix)
+        cron.to_quartz(unix)
 
 
 class _Source(Part):

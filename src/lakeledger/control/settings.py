@@ -7,7 +7,7 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
 from lakeledger.control.graph import Task, tasks
-from lakeledger.jobs import CONTENT_TAG, MODULE_TAG, OWNER_TAG, JobSpec, schedule
+from lakeledger.jobs import CONTENT_TAG, MODULE_TAG, OWNER_TAG, JobSpec, cron
 from lakeledger.jobs.settings import normalise
 
 if TYPE_CHECKING:
@@ -83,7 +83,7 @@ def _starters(module: Module) -> dict[str, Any]:
     parts = {"schedule": module.schedule, "trigger": module.trigger}
     found = {name: part.model_dump(mode="json", exclude_none=True) for name, part in parts.items() if part is not None}
     if unix := found.get("schedule", {}).pop("cron", None):
-        found["schedule"] = {"quartz_cron_expression": schedule.to_quartz(unix), **found["schedule"]}
+        found["schedule"] = {"quartz_cron_expression": cron.to_quartz(unix), **found["schedule"]}
     return found
 
 

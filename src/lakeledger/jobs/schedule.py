@@ -7,92 +7,62 @@ hour that comes twice counts twice.
 
 from __future__ import annotations
 
-import re
-from collections.abc import Mapping, Sequence
+from collections.abc import Mapping
+from dataclasses import replace
 from datetime import UTC, datetime, timedelta
 from math import ceil
-from typing import TYPE_CHECKING, Any
+from typing import Any
 from zoneinfo import ZoneInfo, available_timezones
 
 from lakeledger.config import suggest
 from lakeledger.errors import Invalid
+from lakeledger.jobs import cron
+from lakeledger.jobs.cron import Times
 
-if TYPE_CHECKING:
-    from croniter import croniter  # type: ignore[import-untyped]  # it has no types
-
-QUARTZ_FIELDS = ("second", "minute", "hour", "day of month", "month", "day of week", "year")
-UNIX_FIELDS = QUARTZ_FIELDS[1:6]
-HOUR = 1  # Where croniter keeps the hours of an expression.
-EVERY = ["*"]
 MOMENT = timedelta(microseconds=1)
-
-_ALLOWED = {
-    "second": "0 to 59",
-    "minute": "0 to 59",
-    "hour": "0 to 23",
-    "day of month": "1 to 31, L for the last, nW for the weekday nearest to a day (but not LW, L-n or a list with W)",
-    "month": "1 to 12 or JAN to DEC",
-    "day of week": "SUN to SAT by name or number, dayL for the last one of a month or day#n for the nth, these two not in a list",
-    "year": "1970 to 2099",
-}
-_DAYS = ("SUN", "MON", "TUE", "WED", "THU", "FRI", "SAT")
-_WORDS = {
-    "day of month": {"L", "W", "LW"},
-    "month": {"JAN", "FEB", "MAR", "APR", "MAY", "JUN", "JUL", "AUG", "SEP", "OCT", "NOV", "DEC"},
-    "day of week": {*_DAYS, "L", *(f"{day}L" for day in _DAYS)},
-}
+LONG_AGO = datetime(2000, 1, 1)  # noqa: DTZ001 - a day of the calendar, wherever that is
 
 
 def next_time(schedule: Mapping[str, Any], after: datetime) -> datetime | None:
     """When the schedule is due next, after that time. None if it is paused, or if that time never comes. Raises Invalid."""
-    from croniter import CroniterBadDateError
-
     times, zone = _parse(schedule)
     if schedule.get("pause_status") == "PAUSED":
         return None
-    find = _as_hours_pass if times.expanded[HOUR] == EVERY else _by_the_clock
-    try:
-        return find(times, zone, after.astimezone(UTC))
-    except CroniterBadDateError:
-        return None
+    find = _as_hours_pass if len(times.hours) == 24 else _by_the_clock
+    return find(times, zone, after.astimezone(UTC))
 
 
 def check(schedule: Mapping[str, Any]) -> None:
     """Raises Invalid that names the field if the schedule cannot be read, or if there is no such day."""
-    _parse(schedule, strict=True)
+    times, _ = _parse(schedule)
+    if replace(times, years=None).after(LONG_AGO) is None:
+        raise Invalid(f"schedule {_text(schedule)!r} is never due: there is no such day in that month")
 
 
-def to_quartz(unix: str) -> str:
-    """A Unix expression as Quartz writes it. Raises Invalid for days of both month and week, which Quartz cannot say."""
-    minute, hour, day, month, weekday = unix.split()
-    if day != "*" and weekday != "*":
-        raise Invalid(f"cron {unix!r} names days of the month and of the week: give two modules, or a quartz_cron_expression")
-    named = re.sub(r"(?<![/\d])\d", lambda found: _DAYS[int(found[0]) % 7], weekday)
-    return f"0 {minute} {hour} {'?' if weekday != '*' else day} {month} {named if weekday != '*' else '?'}"
-
-
-def _by_the_clock(times: croniter, zone: ZoneInfo, after: datetime) -> datetime:
+def _by_the_clock(times: Times, zone: ZoneInfo, after: datetime) -> datetime | None:
     """The next time that the clock shows, or would show if it were not put forward; of one that it shows twice, the first."""
     shown = _shown(after, zone)
-    while True:
-        shown = times.get_next(datetime, start_time=shown)
+    while found := times.after(shown):
+        shown = found
         due: datetime = shown.replace(tzinfo=zone).astimezone(UTC)
         if _shown(due, zone) != shown:  # It is left out: due is as long after the gap began as it is into it.
             due = _change(zone, shown.replace(tzinfo=zone, fold=1).astimezone(UTC), due)
         if due > after:
             return due
+    return None
 
 
-def _as_hours_pass(times: croniter, zone: ZoneInfo, after: datetime) -> datetime:
+def _as_hours_pass(times: Times, zone: ZoneInfo, after: datetime) -> datetime | None:
     """The next moment at which the clock shows one of the times, however often it has shown it before."""
     shown = start = _shown(after, zone)
-    while True:
-        due: datetime = after + (times.get_next(datetime, start_time=start) - shown)
+    while found := times.after(start):
+        due: datetime = after + (found - shown)
         if _offset(due, zone) == _offset(after, zone):
             return due
         after = _change(zone, after, due)
         shown = _shown(after, zone)
         start = shown - MOMENT  # The first moment after the change may be due, too.
+    return None
 
 
 def _change(zone: ZoneInfo, start: datetime, end: datetime) -> datetime:
@@ -115,20 +85,15 @@ def _shown(at: datetime, zone: ZoneInfo) -> datetime:
     return at.astimezone(zone).replace(tzinfo=None, fold=0)
 
 
-def _parse(schedule: Mapping[str, Any], *, strict: bool = False) -> tuple[croniter, ZoneInfo]:
-    from croniter import CroniterError, croniter
-
-    quartz, unix = schedule.get("quartz_cron_expression"), schedule.get("cron")
-    if bool(quartz) == bool(unix):
+def _parse(schedule: Mapping[str, Any]) -> tuple[Times, ZoneInfo]:
+    if bool(schedule.get("quartz_cron_expression")) == bool(schedule.get("cron")):
         raise Invalid("a schedule has either a quartz_cron_expression or a cron expression, for example `0 0 6 * * ?` or `0 6 * * *`")
-    text, zone = str(quartz or unix), _zone(str(schedule.get("timezone_id") or "UTC"))
-    fields = " ".join(_quartz(text) if quartz else _unix(text))
-    try:
-        if strict:
-            croniter.expand(fields, second_at_beginning=bool(quartz), strict=True)
-        return croniter(fields, second_at_beginning=bool(quartz)), zone
-    except (CroniterError, ValueError) as error:  # Each field is right by itself.
-        raise Invalid(f"schedule {text!r} is never due: there is no such day in that month") from error
+    parse = cron.parse_unix if schedule.get("cron") else cron.parse_quartz
+    return parse(_text(schedule)), _zone(str(schedule.get("timezone_id") or "UTC"))
+
+
+def _text(schedule: Mapping[str, Any]) -> str:
+    return str(schedule.get("quartz_cron_expression") or schedule.get("cron"))
 
 
 def _zone(name: str) -> ZoneInfo:
@@ -137,58 +102,3 @@ def _zone(name: str) -> ZoneInfo:
     except (KeyError, ValueError, OSError) as error:
         known = sorted(available_timezones())
         raise Invalid(f"there is no time zone {name!r}{suggest(name, known) or '; use a name such as Europe/Berlin'}") from error
-
-
-def _unix(text: str) -> list[str]:
-    """The fields of a Unix expression, checked one by one. Raises Invalid."""
-    fields = text.upper().split()
-    if len(fields) != len(UNIX_FIELDS):
-        raise Invalid(f"schedule {text!r} has {len(fields)} fields: a cron expression has 5, {', '.join(UNIX_FIELDS)}")
-    for index, name in enumerate(UNIX_FIELDS):
-        _check_field(text, name, fields[index], [*EVERY * index, fields[index], *EVERY * (4 - index)])
-    return fields
-
-
-def _quartz(text: str) -> list[str]:
-    """The fields of a Quartz expression as croniter writes them, checked one by one. Raises Invalid."""
-    fields = text.upper().split()
-    if len(fields) not in (6, 7):
-        raise Invalid(f"schedule {text!r} has {len(fields)} fields: a Quartz expression has 6 or 7, {', '.join(QUARTZ_FIELDS)}")
-    if (fields[3] == "?") == (fields[5] == "?"):
-        raise Invalid(f"schedule {text!r}: put ? in one of day of month and day of week, and only in one, as Quartz wants it")
-    fields[5] = ",".join(_quartz_day(text, item) for item in fields[5].split(","))
-    for index, (name, field) in enumerate(zip(QUARTZ_FIELDS, fields, strict=False)):
-        alone = ["0", *EVERY * 6]
-        alone[index] = field
-        _check_field(text, name, field, alone, second_at_beginning=True)
-    return fields
-
-
-def _quartz_day(text: str, item: str) -> str:
-    """A day of the week by croniter's numbers: Quartz counts from SUN = 1, and writes the L behind the day."""
-    wrong = [number for number in re.findall(r"(?<![#/\d])\d+", item) if not 1 <= int(number) <= 7]
-    if wrong:
-        raise Invalid(f"schedule {text!r}: there is no day of week {wrong[0]}: Quartz counts from 1 (SUN) to 7 (SAT)")
-    if item == "L":
-        return "6"
-    counted = re.sub(r"(?<![#/\d])\d", lambda match: str(int(match[0]) - 1), item)
-    if last := re.fullmatch(r"(\d|[A-Z]{3})L", counted):
-        return f"L{_DAYS.index(last[1]) if last[1] in _DAYS else last[1]}"
-    return counted
-
-
-def _check_field(text: str, name: str, field: str, alone: Sequence[str], *, second_at_beginning: bool = False) -> None:
-    """One field, in an expression where nothing else can be wrong. Raises Invalid."""
-    from croniter import CroniterError, croniter
-
-    words = sorted(_WORDS.get(name, ()))
-    unknown = [word for word in re.findall(r"[^\W\d_]+", field) if word not in words]
-    close = suggest(unknown[0], words) if unknown else ""
-    problem = Invalid(f"schedule {text!r}: cannot read its {name}{close or f': {_ALLOWED[name]}'}")
-    # croniter has letters of its own, such as R for chance: what neither cron nor Quartz knows is refused here.
-    if unknown or not re.fullmatch(r"[0-9A-Z*?,/#-]+", field):
-        raise problem
-    try:
-        croniter.expand(" ".join(alone), second_at_beginning=second_at_beginning)
-    except (CroniterError, ValueError) as error:
-        raise problem from error
