@@ -16,6 +16,7 @@ from lakeledger.db import Store, migrate
 from lakeledger.errors import Invalid, NotFound
 from lakeledger.events import Changes
 from lakeledger.pipelines import Plane
+from lakeledger.pipelines.own_session import Sessions
 from lakeledger.pipelines.write import Write, write
 from lakeledger.records import Records
 from lakeledger.runs import ActiveRun, ActiveStep, NewRun, Runs, this_worker, user_name
@@ -57,6 +58,7 @@ class Ledger:
         self.changes = Changes(self.store)
         self._checksums = Checksums(self.store)
         self._spark = spark
+        self._sessions = Sessions(settings.spark.conf)
         self._start_spark = start_spark
         self._spark_lock = threading.Lock()
 
@@ -239,7 +241,7 @@ class Ledger:
             return write(self._plane(), frame, request, implicit.fence)
 
     def _plane(self) -> Plane:
-        return Plane(self.store, lambda: self.warehouse, self._checksums, lambda: self.spark)
+        return Plane(self.store, lambda: self.warehouse, self._checksums, lambda: self.spark, self._sessions)
 
 
 def open(

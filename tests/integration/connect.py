@@ -6,13 +6,16 @@ import json
 import sys
 from collections.abc import Iterable
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import lakeledger
-from lakeledger import LakeledgerError, Settings, SparkSettings
+from lakeledger import LakeledgerError, Ledger, Settings, SparkSettings
 from lakeledger.control import documents
 from lakeledger.pipelines.session import is_remote
 from spark_conf import SPARK_CONF
+
+if TYPE_CHECKING:
+    from pyspark.sql import SparkSession
 
 DOCUMENT = """\
 modules:
@@ -38,6 +41,19 @@ modules:
 
 def rows(collected: Iterable[Any]) -> list[list[Any]]:
     return sorted([list(row) for row in collected], key=repr)
+
+
+def in_another_zone(ledger: Ledger, spark: SparkSession) -> dict[str, Any]:
+    """A partition overwritten from a session with other settings, as it was before the user changed them and afterwards."""
+    query = "select 1 as id, timestamp'2026-01-01 10:00:00Z' as at"
+    ledger.append(spark.sql(query), "times", partition_by=["at"])
+    other = spark.cloneSession()  # type: ignore[attr-defined]  # only Connect can
+    for name, value in {"spark.sql.session.timeZone": "Europe/Berlin", "spark.sql.parquet.outputTimestampType": "INT96"}.items():
+        other.conf.set(name, value)
+    before = other.conf.getAll
+    ledger.overwrite(other.sql(query), "times", by_partition=True)
+    (file,) = ledger.tables.files("times")
+    return {"bounds": file.column_bounds["at"], "unchanged": other.conf.getAll == before}
 
 
 def main(folder: Path) -> dict[str, Any]:
@@ -70,6 +86,7 @@ def main(folder: Path) -> dict[str, Any]:
             ledger.append(spark.sql("select raise_error('boom') as id, 'a' as part").selectExpr("int(id) as id", "part"), "t")
         except Exception as error:  # noqa: BLE001 - whatever Spark Connect raises
             seen["raised"] = str(error)
+        seen["other zone"] = in_another_zone(ledger, spark)
         seen["verified"] = [ledger.tables.verify(name).ok for name in ("t", "lines", "orders", "totals")]
     return seen
 

@@ -36,4 +36,6 @@ def test_a_pipeline_runs_on_spark_connect(tmp_path: Path) -> None:
     assert (seen["run"], seen["again"]) == (4, 0)
     assert "id is integer, not string" in seen["refused"]
     assert "boom" in seen["raised"]
+    assert seen["other zone"]["unchanged"]
+    assert seen["other zone"]["bounds"] == {"min": "2026-01-01T10:00:00.000000Z", "max": "2026-01-01T10:00:00.000000Z", "nulls": 0}
     assert seen["verified"] == [True] * 4

@@ -7,6 +7,7 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
 from lakeledger.db import Store
+from lakeledger.pipelines.own_session import Sessions
 from lakeledger.tables.checksums import Checksums
 
 if TYPE_CHECKING:
@@ -21,6 +22,7 @@ class Plane:
     find_warehouse: Callable[[], str]
     checksums: Checksums
     spark: Callable[[], SparkSession]
+    sessions: Sessions
 
     @property
     def warehouse(self) -> str:

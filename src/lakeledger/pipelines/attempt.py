@@ -43,7 +43,7 @@ class Attempt:
         self.number = number
         self.result: StepResult | None = None
         self.error: BaseException | None = None
-        self._spark = Interruptible(context.plane.spark, alone=task.source.timeout_seconds is not None)
+        self._spark = Interruptible(context.plane, alone=task.source.timeout_seconds is not None)
         self.context = replace(context, plane=replace(context.plane, spark=self._spark.session))
         self._module = module
         self._done = done

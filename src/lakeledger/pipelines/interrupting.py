@@ -1,7 +1,7 @@
 """Work on Spark that can be stopped without stopping anybody else's.
 
 Spark Connect stops by tag. A classic session can only stop all that runs on it, so work that may have to be stopped gets a session of its
-own: the same Spark and settings, but temporary views of other sessions are not seen there.
+own: the same Spark, with the settings of loads, but temporary views of other sessions are not seen there.
 """
 
 from __future__ import annotations
@@ -13,6 +13,7 @@ from typing import TYPE_CHECKING
 
 from lakeledger import clock
 from lakeledger.errors import Failed
+from lakeledger.pipelines import Plane
 
 if TYPE_CHECKING:
     from pyspark.sql import SparkSession
@@ -21,8 +22,8 @@ if TYPE_CHECKING:
 class Interruptible:
     """Spark for one piece of work. With `alone`, it can be stopped on a classic session, too."""
 
-    def __init__(self, start: Callable[[], SparkSession], *, alone: bool) -> None:
-        self._start = start
+    def __init__(self, plane: Plane, *, alone: bool) -> None:
+        self._plane = plane
         self._alone = alone
         self._lock = threading.Lock()
         self._tag = f"lakeledger-{clock.new_id()}"
@@ -34,7 +35,7 @@ class Interruptible:
         """The session to work on, in whichever thread. Raises Failed once the work was stopped."""
         from lakeledger.pipelines.session import is_remote
 
-        given = self._start()
+        given = self._plane.spark()
         with self._lock:
             if self._stopped:
                 raise Failed("it was told to stop")
@@ -43,7 +44,7 @@ class Interruptible:
                 self._tagged = given
                 return given
             if self._alone and self._own is None:
-                self._own = _like(given)
+                self._own = self._plane.sessions.new(given)
             return self._own or given
 
     def interrupt(self) -> None:
@@ -63,12 +64,3 @@ def _quietly(interrupt: Callable[..., object], *words: str) -> None:
 
     with suppress(PySparkException, Py4JError, OSError):
         interrupt(*words)
-
-
-def _like(given: SparkSession) -> SparkSession:
-    """A new session with the settings that the given one has now."""
-    made = given.newSession()
-    for name, value in given.conf.getAll.items():
-        if made.conf.isModifiable(name):
-            made.conf.set(name, value)
-    return made

@@ -22,7 +22,7 @@ from lakeledger.runs import store as run_log
 def run_due(plane: Plane, begin: Callable[..., ActiveRun], due: Due, *, ledger: Any = None, progress: Progress = lambda _: None) -> Outcome:
     """Run the job's module; `begin` is `Ledger.run`. Raises Invalid, or a retryable Conflict if the module is running already."""
     module = _module(due)
-    spark = Interruptible(plane.spark, alone=True)
+    spark = Interruptible(plane, alone=True)
     given = {"by": due.run.asked_by, "parameters": due.parameters, "config_hash": module.config_hash, "exclusive": due.is_exclusive}
     run: ActiveRun | None = None
     retryable = True

@@ -128,7 +128,7 @@ def _load_files(plane: Plane, module: str, source: FilesSource, base: Path, fenc
         before_commit=lambda: files.check_unchanged(reading.files, files.as_declared(files.discover(config.path, base), config.path, base)),
     )
     use_table_schema = metadata.schema if metadata and source.write_mode == "append" else None
-    frame = files.read(plane.spark(), spec, reading.files, use_table_schema, base)
+    frame = files.read(plane.sessions.to_load(plane.spark()), spec, reading.files, use_table_schema, base)
     committed = write(plane, frame, request, fence)
     return _loaded(committed, {"files": len(reading.files), "position": _moved(marker, request)})
 
@@ -152,7 +152,7 @@ def _run_sql(plane: Plane, source: SqlSource, base: Path, fence: Fence, paramete
         base_version=query.inputs.get(str(table.name)) if table else None,
         summary={"inputs": query.inputs},
     )
-    with sql_task.run(plane.spark(), query, (fence.step_id or fence.run_id)[-12:]) as frame:
+    with sql_task.run(plane.sessions.to_load(plane.spark()), query, (fence.step_id or fence.run_id)[-12:]) as frame:
         committed = write(plane, frame, request, fence)
     return _loaded(committed, {"inputs": query.inputs})
 

@@ -2,11 +2,13 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
-from typing import TYPE_CHECKING
+import re
+from collections.abc import Container, Sequence
+from typing import TYPE_CHECKING, Any
 
 from lakeledger import codec
 from lakeledger.errors import Invalid
+from lakeledger.tables.schema import Schema, type_text
 
 if TYPE_CHECKING:
     from pyspark.sql import Column, DataFrame
@@ -17,14 +19,14 @@ def quote(name: str) -> str:
     return "`" + name.replace("`", "``") + "`"
 
 
-def with_copies(frame: DataFrame, partition_by: Sequence[str]) -> tuple[DataFrame, list[str]]:
+def with_copies(frame: DataFrame, schema: Schema, partition_by: Sequence[str]) -> tuple[DataFrame, list[str]]:
     """The frame with a copy of each partition column to make folders from, and the copies' names. Raises Invalid."""
-    columns = {codec.fold(name): name for name in frame.columns}
-    if missing := [name for name in partition_by if codec.fold(name) not in columns]:
+    fields = {codec.fold(field["name"]): (field["name"], field["type"]) for field in schema["fields"]}
+    if missing := [name for name in partition_by if codec.fold(name) not in fields]:
         raise Invalid(f"cannot partition by {', '.join(missing)}: the data has {', '.join(frame.columns)}")
-    copies = [_free_name(f"by_{name}", columns) for name in partition_by]
+    copies = [_free_name(f"by_{name}", fields) for name in partition_by]
     for name, copy in zip(partition_by, copies, strict=True):
-        frame = frame.withColumn(copy, _folder_value(columns[codec.fold(name)]))
+        frame = frame.withColumn(copy, _folder_value(*fields[codec.fold(name)]))
     return frame, copies
 
 
@@ -34,15 +36,31 @@ def partition_path(path: str, partition_by: Sequence[str]) -> str:
     return "/".join(f"{name}={folder.partition('=')[2]}" for name, folder in zip(partition_by, folders, strict=True))
 
 
-def _folder_value(name: str) -> Column:
+def _folder_value(name: str, type_: Any) -> Column:
     # Spark writes '' and NULL into the same folder. An underscore in front tells '' and whatever begins with one apart.
     from pyspark.sql import functions as F
 
-    text = F.col(quote(name)).cast("string")
+    text = _text(name, type_)
     return F.when((text == "") | text.startswith("_"), F.concat(F.lit("_"), text)).otherwise(text)
 
 
-def _free_name(wanted: str, taken: dict[str, str]) -> str:
+def _text(name: str, type_: Any) -> Column:
+    """One text for each value, whatever the session's time zone or ANSI mode. Raises Invalid for a column that has none."""
+    from pyspark.sql import functions as F
+
+    column = F.col(quote(name))
+    if not isinstance(type_, str) or type_ == "variant":
+        raise Invalid(f"cannot partition by {name}, a {type_text(type_)}: partition by columns of plain values")
+    if type_ == "timestamp":
+        return F.timestamp_add("MICROSECOND", F.unix_micros(column), F.expr("timestamp_ntz'1970-01-01'")).cast("string")
+    if type_ in ("float", "double"):
+        return F.when(column == 0, F.lit(0).cast(type_)).otherwise(column).cast("string")  # 0.0 and -0.0 are the same value
+    if decimal := re.fullmatch(r"decimal\(\d+,(\d+)\)", type_):
+        return F.call_function("format_number", column, F.lit("0" + f".{'0' * int(decimal[1])}".rstrip(".")))
+    return F.hex(column) if type_ == "binary" else column.cast("string")
+
+
+def _free_name(wanted: str, taken: Container[str]) -> str:
     while codec.fold(wanted) in taken:
         wanted = f"{wanted}_"
     return wanted

@@ -14,6 +14,7 @@ from lakeledger.db import Transaction
 from lakeledger.errors import Failed, Invalid, Unavailable
 from lakeledger.lake import FileFormat, Storage, StoredFile, open_format
 from lakeledger.pipelines import Plane, observe
+from lakeledger.pipelines.own_session import moved
 from lakeledger.pipelines.partitions import partition_path, quote, with_copies
 from lakeledger.runs import Counters, Fence
 from lakeledger.sync import Advance, SourceFile
@@ -87,7 +88,7 @@ def write(plane: Plane, frame: DataFrame, request: Write, fence: Fence) -> Commi
     storage.make(folder.rpartition("/")[0])
     attempted: list[Committed] = []
     try:
-        files = _write_files(frame, schema, target, storage, folder)
+        files = _write_files(plane, frame, schema, target, storage, folder)
         if request.before_commit:
             request.before_commit()
         committed = _commit(plane, _change(request, target, fence, schema, files, started), attempted)
@@ -178,18 +179,20 @@ def _partition_by(request: Write, current: Layout) -> tuple[str, ...]:
     return current.partition_by if wanted == [codec.fold(name) for name in current.partition_by] else request.partition_by
 
 
-def _write_files(frame: DataFrame, schema: Schema, target: Target, storage: Storage, folder: str) -> list[NewFile]:
+def _write_files(plane: Plane, frame: DataFrame, schema: Schema, target: Target, storage: Storage, folder: str) -> list[NewFile]:
     from pyspark.sql import Observation
 
     format_ = open_format(target.layout.format)
     seen = Observation()
-    watched = frame.observe(seen, *observe.aggregates(schema, with_bounds=format_.needs_observed_bounds))
-    watched, copies = with_copies(watched, target.layout.partition_by)
     failpoints.reach(failpoints.BEFORE_WRITE)
-    failpoints.reach(failpoints.MID_WRITE, storage.inner(folder))
-    writer = watched.write.format(format_.spark_name).option("mapreduce.fileoutputcommitter.marksuccessfuljobs", "false")
-    writer = writer.options(**JSON_OPTIONS) if format_.spark_name == "json" else writer
-    (writer.partitionBy(*copies) if copies else writer).save(f"{storage.root}/{folder}")
+    writer_session = plane.sessions.to_write(frame.sparkSession, schema) if format_.spark_name == "parquet" else frame.sparkSession
+    with moved(frame, writer_session) as placed:
+        watched = placed.observe(seen, *observe.aggregates(schema, with_bounds=format_.needs_observed_bounds))
+        watched, copies = with_copies(watched, schema, target.layout.partition_by)
+        failpoints.reach(failpoints.MID_WRITE, storage.inner(folder))
+        writer = watched.write.format(format_.spark_name).option("mapreduce.fileoutputcommitter.marksuccessfuljobs", "false")
+        writer = writer.options(**JSON_OPTIONS) if format_.spark_name == "json" else writer
+        (writer.partitionBy(*copies) if copies else writer).save(f"{storage.root}/{folder}")
     failpoints.reach(failpoints.AFTER_WRITE)
     return _inspect(storage, folder, format_, target.layout, dict(seen.get), schema)
 
