@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable
 from datetime import UTC, datetime
+from typing import Any
 
 import pytest
 
@@ -14,11 +15,11 @@ from lakeledger.sync import DocumentPosition, LsnPosition, SourceFile, Target, p
 from lakeledger.sync.positions import store
 
 
-def load(ledger: Ledger, to: int, rows: int = 10) -> str:
+def load(ledger: Ledger, to: int, rows: int = 10, **more: Any) -> str:
     """A load that brings the source to that number; the id of its run."""
     with ledger.run("load") as run:
         move = Advance(parse_source("shop.orders"), NumberPosition(to))
-        put(ledger, change(run, new_file(f"{to}"), position=move, counters=Counters(processed=rows)))
+        put(ledger, change(run, new_file(f"{to}-{run.id}", rows), position=move, counters=Counters(processed=rows), **more))
         return run.id
 
 
@@ -67,7 +68,7 @@ def test_a_source_that_moved_since_the_preview_is_not_rewound(ledger: Ledger) ->
     plan = ledger.positions.preview_rewind("shop.orders", Target(version=1))
     load(ledger, 30)
     with pytest.raises(Conflict, match="look at a new preview first"):
-        ledger.positions.rewind(plan)
+        ledger.positions.rewind(plan, "again")
     assert ledger.positions.get("shop.orders").position == NumberPosition(30)
 
 
@@ -124,6 +125,34 @@ def test_the_distance_of_a_log_position_is_told_in_bytes(ledger: Ledger) -> None
 def test_a_rewind_never_goes_forward(ledger: Ledger) -> None:
     for number in (10, 20):
         load(ledger, number)
-    ledger.positions.rewind(ledger.positions.preview_rewind("shop.orders", Target(version=1)))
+    ledger.positions.rewind(ledger.positions.preview_rewind("shop.orders", Target(version=1)), "again")
     with pytest.raises(Invalid, match="is not behind"):
         ledger.positions.preview_rewind("shop.orders", Target(version=2))
+
+
+@pytest.mark.parametrize("reason", [None, "", "  "])
+def test_rows_come_twice_only_for_a_reason(ledger: Ledger, reason: str | None) -> None:
+    for number, rows in ((10, 5), (20, 700), (30, 1_100)):
+        load(ledger, number, rows)
+    plan = ledger.positions.preview_rewind("shop.orders", Target(version=1))
+    assert plan.appended_rows == 1_800
+    with pytest.raises(Invalid, match=r"shop.orders appends: the next run would append 1,800 rows a second time .* give a reason"):
+        ledger.positions.rewind(plan, reason)
+    assert ledger.positions.get("shop.orders").position == NumberPosition(30)
+    assert ledger.positions.rewind(plan, "the table was emptied").position == NumberPosition(10)
+
+
+def test_what_was_taken_back_before_does_not_count_again(ledger: Ledger) -> None:
+    for number, rows in ((10, 5), (20, 7)):
+        load(ledger, number, rows)
+    ledger.positions.rewind(ledger.positions.preview_rewind("shop.orders", Target(version=1)), "again")
+    load(ledger, 20, 7)
+    assert ledger.positions.preview_rewind("shop.orders", Target(version=1)).appended_rows == 7
+
+
+def test_a_source_that_replaces_its_rows_goes_back_without_a_reason(ledger: Ledger) -> None:
+    for number in (10, 20):
+        load(ledger, number, operation="overwrite", replaces="all")
+    plan = ledger.positions.preview_rewind("shop.orders", Target(version=1))
+    assert plan.appended_rows == 0
+    assert ledger.positions.rewind(plan).position == NumberPosition(10)

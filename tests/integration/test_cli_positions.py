@@ -8,6 +8,7 @@ from pathlib import Path
 
 import pytest
 
+from contract.making import change, new_file, put
 from integration.commands import answer, columns, invoke, refused, shown
 from lakeledger import Ledger, NumberPosition, Source, TimestampPosition
 from lakeledger.cli import places, positions_exchange
@@ -220,6 +221,20 @@ def test_a_rewind_is_done_when_told_and_only_to_what_was_seen(ledger: Ledger, so
     assert (last["position_data"], last["forced"], last["reason"]) == ({"value": 15}, True, "rewound from version 3: late data")
     assert "@" in last["updated_by"]
     refused([*words, *at], 1, "Conflict", "stands at version 4, not at 3: look at a new preview first")
+
+
+def test_a_rewind_of_a_source_that_appends_says_how_many_rows_would_come_twice(ledger: Ledger, at: list[str]) -> None:
+    for number in (1, 2):
+        with ledger.run("load") as run:
+            move = Advance(Source("shop", "orders"), NumberPosition(number))
+            put(ledger, change(run, new_file(f"{number}", rows=1_000), position=move))
+    words = ["positions", "rewind", "shop.orders", "--to-version", "1"]
+    text = shown(*words, *at)
+    assert re.search(r"comes twice\s+1,000 rows that are already in the table", text), text
+    assert "--reason 'why rows may come twice' --expect-version 2 --apply" in text
+    assert answer(*words, *at)["appended_rows"] == 1_000
+    refused([*words, "--apply", *at], 2, "Invalid", "would append 1,000 rows a second time")
+    assert "went back" in shown(*words, "--apply", "--reason", "the table was emptied", *at)
 
 
 def test_a_rewind_to_a_time_takes_any_way_of_writing_it(sources: None, at: list[str]) -> None:

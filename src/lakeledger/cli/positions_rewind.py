@@ -23,11 +23,11 @@ from lakeledger.sync import Marker, Positions, Rewind, Target
 @click.option("--to", "place", metavar="POSITION", help="To this position: JSON, or a word as `positions set` takes it.")
 @click.option("--kind", type=click.Choice(places.TYPED), help="What kind of position --to is; by default the source's.")
 @click.option("--expect-version", type=click.IntRange(1, places.MAX_VERSION), metavar="N", help="Only if it still stands at this version.")
-@click.option("--reason", metavar="TEXT", help="Why: it is kept with the position.")
+@click.option("--reason", metavar="TEXT", help="Why: it is kept with the position. Needed where rows would come twice.")
 @click.option("--apply", is_flag=True, help="Go back; without it nothing is touched.")
 @shared(
     '{"applied": …, "position": row of sync_markers, "to": {"position_kind", "position_data"}, "undone": [row of sync_marker_history], '
-    '"runs": n, "records": n, "files": [{"path", "size", "modified_at", "content_hash"}], "distance": …}'
+    '"runs": n, "records": n, "files": [{"path", "size", "modified_at", "content_hash"}], "distance": …, "appended_rows": n}'
 )
 def rewind(
     options: Options,
@@ -43,7 +43,8 @@ def rewind(
 ) -> None:
     """Show what going back would read again; with --apply go back.
 
-    Without --apply nothing is touched. Only the position goes back: what is read again, its writer must know how to bear.
+    Without --apply nothing is touched. Only the position goes back: a source that appends then appends the same rows a second time, which
+    the preview counts and --apply refuses without --reason.
 
       lakeledger positions rewind shop.orders --to-version 7
       lakeledger positions rewind shop.orders --to-time 2026-01-31T12:00:00Z --reason "late files" --apply
@@ -66,6 +67,7 @@ def rewind(
         show.print_next(options.command(f"positions history {shlex.quote(source)}{places.type_option(marker_type)}"))
     else:
         click.echo("nothing was changed")
+        reason = reason or ("why rows may come twice" if plan.appended_rows else None)
         given = {"--type": marker_type, "--to-version": to_version, "--to-time": to_time, "--to": place, "--kind": kind, "--reason": reason}
         show.print_next(options.command(_again(plan, source, given)))
 
@@ -92,6 +94,7 @@ def _document(plan: Rewind) -> dict[str, object]:
         "records": plan.records,
         "files": plan.files,
         "distance": plan.distance,
+        "appended_rows": plan.appended_rows,
     }
 
 
@@ -99,6 +102,7 @@ def _print_plan(plan: Rewind) -> None:
     current = plan.current
     again = [show.plural(plan.records, "record") + f" of {show.plural(plan.runs, 'run')}"] if plan.runs else []
     again += [show.plural(len(plan.files), "file")] if plan.files else []
+    twice = f"{show.plural(plan.appended_rows, 'row')} that {'is' if plan.appended_rows == 1 else 'are'} already in the table"
     show.print_facts(
         {
             "source": f"{current.source.name} ({current.marker_type})",
@@ -106,6 +110,7 @@ def _print_plan(plan: Rewind) -> None:
             "back to": places.describe(plan.to.kind, plan.to.document()),
             "between": plan.distance,
             "reads again": ", ".join(again) or "what no run of the ledger has counted",
+            "comes twice": twice if plan.appended_rows else None,
         }
     )
     places.print_changes(list(reversed(plan.undone)), "moves undone")

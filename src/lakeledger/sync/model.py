@@ -90,7 +90,10 @@ class Marker:
 
 @dataclass(frozen=True)
 class MarkerChange:
-    """One earlier or current value of a marker: a row of `sync_marker_history`."""
+    """One earlier or current value of a marker: a row of `sync_marker_history`.
+
+    `appended_rows` are those that the same commit appended; None where it replaced rows or the position was moved without data.
+    """
 
     id: str
     tenant_id: str
@@ -104,6 +107,7 @@ class MarkerChange:
     sync_run_id: str | None
     forced: bool
     reason: str | None
+    appended_rows: int | None
 
     @property
     def position(self) -> Position:

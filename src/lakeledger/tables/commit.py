@@ -34,7 +34,7 @@ def commit(tx: Transaction, change: Change) -> Committed:
     removed = _retire(tx, table, change, version)
     _add_files(tx, table, change, version)
     table = _move_table(tx, table, version, change.files, removed)
-    marker = positions.advance(tx, change.position, run.worker_instance or PRODUCER, run.id) if change.position else None
+    marker = _move_position(tx, change, change.position, run) if change.position else None
     if marker and change.source_files:
         positions.register_files(tx, marker, change.source_files, run.id)
     snapshot = _add_snapshot(tx, table, change, known, run, removed)
@@ -162,6 +162,11 @@ def _move_table(tx: Transaction, table: Table, version: int, added: list[NewFile
         total_size=moved.total_size,
     )
     return moved
+
+
+def _move_position(tx: Transaction, change: Change, move: Advance, run: runs.Run) -> Marker:
+    appended = sum(file.rows for file in change.files) if change.operation == "append" else None
+    return positions.advance(tx, move, run.worker_instance or PRODUCER, run.id, appended)
 
 
 def _add_snapshot(tx: Transaction, table: Table, change: Change, known: TableMetadata, run: runs.Run, removed: list[Row]) -> Snapshot:

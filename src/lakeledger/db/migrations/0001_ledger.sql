@@ -215,6 +215,7 @@ create table sync_marker_history (
     sync_run_id   text,
     forced        boolean not null,
     reason        text,
+    appended_rows bigint,
     unique (marker_id, version)
 );
 

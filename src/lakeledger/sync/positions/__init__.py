@@ -70,7 +70,10 @@ class Positions:
             return rewind.preview(tx, _source(source), target)
 
     def rewind(self, plan: Rewind, reason: str | None = None) -> Marker:
-        """Go back as previewed; who did it and why is kept. Raises Conflict if the source moved since."""
+        """Go back as previewed; who did it and why is kept. Where rows would be appended twice, it needs a reason.
+
+        Raises Conflict if the source moved since, and Invalid without a reason where one is needed.
+        """
         with self._store.write() as tx:
             return rewind.apply(tx, plan, self._actor, reason)
 

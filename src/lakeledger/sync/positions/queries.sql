@@ -23,9 +23,11 @@ returning *
 
 -- name: add_history
 insert into sync_marker_history (
-    id, tenant_id, marker_id, version, position_kind, position_data, order_key, updated_at, updated_by, sync_run_id, forced, reason
+    id, tenant_id, marker_id, version, position_kind, position_data, order_key, updated_at, updated_by, sync_run_id, forced, reason,
+    appended_rows
 ) values (
-    :id, :tenant_id, :marker_id, :version, :position_kind, :position_data, :order_key, :now, :updated_by, :sync_run_id, :forced, :reason
+    :id, :tenant_id, :marker_id, :version, :position_kind, :position_data, :order_key, :now, :updated_by, :sync_run_id, :forced, :reason,
+    :appended_rows
 )
 
 -- name: list_history

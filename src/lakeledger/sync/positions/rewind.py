@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterable
 from dataclasses import dataclass
 from datetime import datetime
 
@@ -28,7 +29,10 @@ class Target:
 
 @dataclass(frozen=True)
 class Rewind:
-    """What going back means: the moves that would be undone, and what would be read again."""
+    """What going back means: the moves that would be undone, and what would be read again.
+
+    `appended_rows` are in the table, and the next run appends them a second time; of a place between two moves, at most so many.
+    """
 
     source: Source
     current: Marker
@@ -37,6 +41,7 @@ class Rewind:
     runs: int
     records: int
     files: list[SourceFile]
+    appended_rows: int
 
     @property
     def distance(self) -> str | None:
@@ -53,11 +58,26 @@ def preview(tx: Transaction, source: Source, target: Target) -> Rewind:
     if isinstance(to, FilesPosition):
         to, files = _files_again(tx, marker, history, undone)
     again = tx.one(sql.count_runs_since, marker_id=marker.id, version=min(change.version for change in undone)) or {}
-    return Rewind(source, marker, to, undone, int(again["runs"]), int(again["records"] or 0), files)
+    return Rewind(source, marker, to, undone, int(again["runs"]), int(again["records"] or 0), files, appended_rows(undone))
+
+
+def appended_rows(undone: Iterable[MarkerChange]) -> int:
+    """How many rows the moves have appended that a run would make again: not those that an earlier rewind already took back."""
+    standing: list[MarkerChange] = []
+    for change in undone:
+        if change.forced:
+            standing = [each for each in standing if each.position_kind != change.position_kind or change.position.follows(each.position)]
+        standing.append(change)
+    return sum(change.appended_rows or 0 for change in standing)
 
 
 def apply(tx: Transaction, plan: Rewind, by: str, reason: str | None) -> Marker:
-    """Do what the preview said. Raises Conflict if the source has moved since."""
+    """Do what the preview said. Raises Conflict if the source has moved since, and Invalid if rows would come twice for no reason."""
+    if plan.appended_rows and not (reason or "").strip():
+        raise Invalid(
+            f"{plan.source.name} appends: the next run would append {plan.appended_rows:,} row{'s' * (plan.appended_rows != 1)} a second "
+            "time that are already in its table; if that is meant, give a reason (--reason)"
+        )
     if plan.files:
         tx.many(sql.forget_file, ({"marker_id": plan.current.id, "file_path": file.path} for file in plan.files))
     why = f"rewound from version {plan.current.version}" + (f": {reason}" if reason else "")

@@ -40,8 +40,11 @@ def history(tx: Transaction, source: Source, limit: int | None = None) -> list[M
     return [MarkerChange(**row) for row in tx.all(sql.list_history, marker_id=marker.id, after=after)]
 
 
-def advance(tx: Transaction, move: Advance, by: str, run_id: str | None = None) -> Marker:
-    """Move a position. Raises Conflict if it is not where the caller thinks, or would go backwards."""
+def advance(tx: Transaction, move: Advance, by: str, run_id: str | None = None, appended_rows: int | None = None) -> Marker:
+    """Move a position, with as many rows as the same commit appends.
+
+    Raises Conflict if it is not where the caller thinks, or would go backwards.
+    """
     current = find(tx, move.source)
     check(move, current)
     columns = {
@@ -66,6 +69,7 @@ def advance(tx: Transaction, move: Advance, by: str, run_id: str | None = None) 
         updated_by=by,
         forced=move.force,
         reason=scrub(move.reason) if move.reason else None,
+        appended_rows=appended_rows,
     )
     return marker
 
