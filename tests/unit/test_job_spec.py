@@ -75,7 +75,7 @@ def test_names_that_look_alike_have_keys_of_their_own() -> None:
         ("30 2 1,15 * *", "0 30 2 1,15 * ?"),
         ("0 0 * * 0", "0 0 0 ? * SUN"),
         ("0 0 * * 7", "0 0 0 ? * SUN"),
-        ("0 0 * 6 mon,wed", "0 0 0 ? 6 mon,wed"),
+        ("0 0 * 6 mon,wed", "0 0 0 ? 6 MON,WED"),
     ],
 )
 def test_unix_cron_is_given_to_backends_as_quartz(unix: str, expected: str) -> None:
