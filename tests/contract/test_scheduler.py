@@ -15,11 +15,9 @@ import pytest
 
 from contract.making import execute, together, wait_until
 from contract.scheduling import DAILY, DAY, MINUTE, SIX, World, lose
-from lakeledger import Failed, Invalid, Ledger
+from lakeledger import Failed, Invalid
 from lakeledger.db import Database, Store, Transaction
-from lakeledger.db.queries import Query, statement
 from lakeledger.jobs import JobSpec
-from lakeledger.jobs.queue import sql
 from lakeledger.jobs.scheduler import Due, Outcome, Scheduler
 from lakeledger.jobs.triggers import TableVersion
 from lakeledger.runs import Status
@@ -224,30 +222,6 @@ def test_a_trigger_that_fired_by_a_clock_that_was_ahead_fires_again(world: World
     assert scheduler.drain(20)
     land(tmp_path, "b.csv", SIX)
     assert world.tick(scheduler, SIX + MINUTE) == ["shop"]
-
-
-# How much it looks at
-
-
-def test_what_has_ended_is_not_looked_at_to_find_what_is_open(world: World) -> None:
-    job = world.job(schedule=DAILY)
-    values = {"due_at": SIX, "asked_by": "ann", "parameters": {}, "reason": None, "ended_at": SIX}
-    with world.ledger.store.write() as tx:
-        tx.many(sql.add_run, ({"id": f"{n}", "job_id": job, "cause": "asked", "status": "done", **values} for n in range(2_000)))
-        if tx.dialect == "postgres":
-            tx.execute(statement("analyze local_job_runs"))
-    for query in (sql.next_due_run, sql.running_runs, sql.queued_runs, sql.open_runs, sql.statuses):
-        told = explained(world.ledger, query)
-        assert "local_job_runs_queued" in told or "local_job_runs_running" in told, f"{query.name}: {told}"
-        assert "local_job_runs_by_job" not in told, f"{query.name}: {told}"
-    assert "local_job_runs_by_job" in explained(world.ledger, sql.list_runs_of, job_id=job, page_size=10)
-
-
-def explained(ledger: Ledger, query: Query, **parameters: Any) -> str:
-    """How the store would carry out a query."""
-    words = "explain query plan " if ledger.database.dialect == "sqlite" else "explain "
-    with ledger.store.read() as tx:
-        return "\n".join(str(row) for row in tx.all(statement(words + query.text("sqlite")), at=SIX, **parameters))
 
 
 # How runs end
