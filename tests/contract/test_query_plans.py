@@ -89,7 +89,7 @@ HOT = [
     hot(errors.list_errors, "error_log_by_table", **PAGE, **AFTER, name_key="shop/orders"),
     hot(errors.count_errors, "error_log_groups error_log_pkey", may_sort=True),
     hot(errors.count_errors, "error_log_groups error_log_pkey", may_sort=True, status="open"),
-    hot(errors.due, "error_log_due", **PAGE, may_sort=True),
+    hot(errors.claim_due, "error_log_due error_log_pkey", claim="c", until=NOW, **PAGE, may_sort=True),
     hot(errors.waiting_letters, "dead_letter_queue_of_error dead_letter_queue_pkey", may_sort=True, error_log_id="e", dead_letter_id="d"),
     hot(letters.find_letter_by_prefix, "dead_letter_queue_pkey", **IDS),
     hot(letters.list_letters, "dead_letter_queue_by_time", **PAGE, **AFTER),
