@@ -135,11 +135,13 @@ class Ledger:
         format: str | None = None,
         partition_by: Sequence[str] | None = None,
         evolve: bool = False,
+        base_version: int | None = None,
     ) -> Committed:
         """Add rows to a table, which is made if it is not there. Rows, position, run and facts are one commit.
 
         With a `batch_id` the same batch is applied once, however often it is tried. With a `position`, rows that bring the
-        source to where it already stands are the same batch.
+        source to where it already stands are the same batch. With a `base_version`, the version of the table that the rows were
+        computed from, Conflict (retryable) is raised if the table has moved since.
         Raises Invalid, Conflict, Fenced or Failed; then nothing is visible, unless a Failed says that the outcome is unknown.
         """
         request = Write(
@@ -147,6 +149,7 @@ class Ledger:
             format=format,
             partition_by=None if partition_by is None else tuple(partition_by),
             evolve=evolve,
+            base_version=base_version,
             batch_id=batch_id,
             position=_advance(position),
         )

@@ -149,6 +149,16 @@ def test_an_overwrite_planned_before_somebodys_append_is_refused(ledger: Ledger)
     assert dump(ledger)["table_files"] == before
 
 
+def test_an_append_computed_from_a_version_that_is_no_longer_current_is_refused(ledger: Ledger) -> None:
+    append(ledger, new_file("a"))
+    append(ledger, new_file("b"), base_version=1)
+    before = dump(ledger)["table_files"]
+    with pytest.raises(Conflict, match="moved from version 1 to 2 since the rows were computed from it: read it again and retry") as caught:
+        append(ledger, new_file("c"), base_version=1)
+    assert caught.value.retryable
+    assert dump(ledger)["table_files"] == before
+
+
 def test_an_append_after_somebodys_overwrite_goes_in(ledger: Ledger) -> None:
     append(ledger, new_file("a"))
     with ledger.run("load") as run:

@@ -25,6 +25,14 @@ def quiet(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
 
 
 @pytest.fixture
+def base(tmp_path: Path) -> Path:
+    """The folder of the document and of its files; brackets in its name are no wildcards."""
+    folder = tmp_path / "shop [eu]"
+    folder.mkdir()
+    return folder
+
+
+@pytest.fixture
 def at(url: str) -> list[str]:
     """The options that lead to the ledger, on SQLite and on PostgreSQL."""
     return ["--url", url]

@@ -11,93 +11,17 @@ from typing import TYPE_CHECKING, Any
 import pytest
 
 import lakeledger
-from lakeledger import Ledger, NotFound, SparkSettings
+from integration.loading import HEADER, SCHEMA, error_of, files_on_disk, only, orders, put, rows, run, sql
+from lakeledger import Ledger, NotFound
 from lakeledger.control import documents
 from lakeledger.db.queries import statement
-from lakeledger.pipelines.runner import ModuleResult, StepResult
+from lakeledger.pipelines.runner import StepResult
 from lakeledger.runs import Status
 from lakeledger.tables import Change, Layout, parse_name
 from lakeledger.tables.commit import commit
 
 if TYPE_CHECKING:
-    from pyspark.sql import DataFrame, SparkSession
-
-
-SCHEMA = "id int, name string, price double"
-HEADER = "id,name,price\n"
-
-
-@pytest.fixture
-def base(tmp_path: Path) -> Path:
-    """The folder of the document and of its files; brackets in its name are no wildcards."""
-    folder = tmp_path / "shop [eu]"
-    folder.mkdir()
-    return folder
-
-
-def rows(frame: DataFrame) -> list[tuple[Any, ...]]:
-    return sorted((tuple(row) for row in frame.collect()), key=repr)
-
-
-def orders(path: str = "orders/*.csv", schema: str | None = SCHEMA, load_type: str = "incremental", **config: str) -> str:
-    """A module that loads files into main.orders."""
-    declared = {"path": path, **({"schema": schema} if schema else {}), **config}
-    lines = "".join(f'          {key}: "{value}"\n' for key, value in declared.items())
-    return f"""\
-modules:
-  - module_name: shop
-    sources:
-      - source_id: orders
-        source_type: files
-        source_config:
-{lines}        transformation_config: {{load_type: {load_type}}}
-        target_config: {{table: orders}}
-"""
-
-
-def sql(query: str, **task: Any) -> str:
-    """A module that computes main.result."""
-    return f"""\
-modules:
-  - module_name: report
-    sources:
-      - source_id: result
-        source_type: sql
-        transformation_config:
-          sql_task: {{sql_query: {query!r}, parameters: {task.get("parameters", {})}}}
-        target_config: {{table: result}}
-"""
-
-
-def run(ledger: Ledger, document: str, base: Path, **options: Any) -> ModuleResult:
-    return ledger.run_module(documents.parse(document, "shop.yml").modules[0], base, **options)
-
-
-def only(result: ModuleResult) -> StepResult:
-    (step,) = result.steps
-    return step
-
-
-def put(path: Path, text: str) -> Path:
-    path.parent.mkdir(parents=True, exist_ok=True)
-    path.write_text(text, encoding="utf-8")
-    return path
-
-
-def error_of(ledger: Ledger, result: ModuleResult) -> str:
-    """The message of a failed step, as the caller and as the log have it: one line, and nothing of the load visible."""
-    step, logged = only(result), ledger.runs.steps(result.run_id)[0]
-    assert (step.status, logged.status) == ("FAILED", "FAILED")
-    assert step.error
-    assert "\n" not in step.error
-    assert step.error in (logged.error_message or "")
-    run = ledger.runs.get(result.run_id)
-    assert (run.status, run.commit_count) == ("FAILED", 0)
-    return step.error
-
-
-def files_on_disk(ledger: Ledger) -> list[Path]:
-    return sorted(path for path in Path(ledger.warehouse).rglob("*") if path.is_file())
+    from pyspark.sql import SparkSession
 
 
 # Files
@@ -582,17 +506,3 @@ def test_a_module_runs_under_its_name_and_its_configuration(sqlite_lake: Ledger,
     assert (ended.records_processed, ended.commit_count) == (1, 1)
     with pytest.raises(NotFound, match="no module 'shoop' in the document: it has shop"):
         sqlite_lake.run_modules(document, base, "shoop")
-
-
-def test_rows_that_come_while_a_query_rewrites_its_own_table_are_not_lost(sqlite_lake: Ledger, spark: SparkSession, base: Path) -> None:
-    sqlite_lake.append(spark.sql("select 1 as id"), "result")
-
-    def start_late(_: SparkSettings) -> SparkSession:
-        """Spark starts after the query has pinned its input: time enough for somebody else."""
-        sqlite_lake.append(spark.sql("select 7 as id"), "result")
-        return spark
-
-    with Ledger(sqlite_lake.settings, start_spark=start_late) as other:
-        result = run(other, sql("select id + 1 as id from result"), base)
-    assert "moved from version 1 to 2" in (only(result).error or "")
-    assert rows(sqlite_lake.read("result")) == [(1,), (7,)]

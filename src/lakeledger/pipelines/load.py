@@ -10,7 +10,7 @@ from typing import Any, Literal, cast
 
 from lakeledger import codec
 from lakeledger.control.documents import FilesSource, SqlSource
-from lakeledger.errors import Failed, Invalid, LakeledgerError
+from lakeledger.errors import Conflict, Failed, Invalid, LakeledgerError
 from lakeledger.pipelines import Plane, sql_task
 from lakeledger.pipelines.sources import files
 from lakeledger.pipelines.write import Write, write
@@ -24,6 +24,8 @@ from lakeledger.tables.commit import find_applied
 Operation = Literal["append", "overwrite"]
 
 EXPLAIN_LIMIT = 1_000
+# How often a load is planned before it gives way to the others that write its table.
+PLANS = 5
 
 
 @dataclass(frozen=True)
@@ -44,18 +46,23 @@ class Loaded:
 def load(
     plane: Plane, module: str, source: FilesSource | SqlSource, base: Path, fence: Fence, parameters: Mapping[str, str] | None = None
 ) -> Loaded:
-    """Carry out one source; a query may name the job's parameters, too.
+    """Carry out one source; a query may name the job's parameters, too. If somebody else was faster, it is planned again.
 
     Raises Invalid, Conflict, Fenced or Failed; then nothing of it is visible.
     """
-    try:
-        if isinstance(source, FilesSource):
-            return _load_files(plane, module, source, base, fence)
-        return _run_sql(plane, source, base, fence, parameters or {})
-    except LakeledgerError:
-        raise
-    except Exception as error:  # Spark's own errors: the adapter's place to translate them.
-        raise translated(error) from error
+    for plans_left in reversed(range(PLANS)):
+        try:
+            if isinstance(source, FilesSource):
+                return _load_files(plane, module, source, base, fence)
+            return _run_sql(plane, source, base, fence, parameters or {})
+        except Conflict as error:
+            if not error.retryable or not plans_left:
+                raise
+        except LakeledgerError:
+            raise
+        except Exception as error:  # Spark's own errors: the adapter's place to translate them.
+            raise translated(error) from error
+    raise AssertionError("the last plan has returned or raised")
 
 
 def translated(error: Exception) -> Invalid | Failed:

@@ -242,9 +242,10 @@ def _change(request: Write, target: Target, fence: Fence, schema: Schema, files:
 
 
 def _base_version(request: Write, target: Target) -> int | None:
-    if request.operation == "append":
-        return None
-    return target.base_version if request.base_version is None else request.base_version
+    """What must still be current at the commit; an append depends on the table only if its rows were computed from it."""
+    if request.base_version is not None or request.operation == "append":
+        return request.base_version
+    return target.base_version
 
 
 def _replaces_all(request: Write) -> bool:

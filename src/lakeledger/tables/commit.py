@@ -61,17 +61,16 @@ def find_applied(
 
 
 def check_base(tx: Transaction, table: Table | None, change: Change) -> None:
-    """Raise Conflict if somebody committed what this change would silently undo. Appends never conflict."""
+    """Raise Conflict if somebody committed what this change would silently undo, or what an append should have read."""
     base, current = change.base_version, table.current_version if table else 0
     if base is None or current == base:
         return
-    if table is not None and change.replaces != "all":
+    if table is not None and change.operation != "append" and change.replaces != "all":
         rows = tx.all(sql.partitions_touched_since, table_id=table.table_id, version=base)
         if not change.replaces.intersection(row["partition_path"] for row in rows):
             return
-    raise Conflict(
-        f"{change.table} moved from version {base} to {current} while it was being overwritten: read it again and retry", retryable=True
-    )
+    since = "since the rows were computed from it" if change.operation == "append" else "while it was being overwritten"
+    raise Conflict(f"{change.table} moved from version {base} to {current} {since}: read it again and retry", retryable=True)
 
 
 def _add_table(tx: Transaction, change: Change) -> Table:

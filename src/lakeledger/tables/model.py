@@ -150,7 +150,8 @@ class Change:
     """A commit to be: everything that is to become visible at once.
 
     `replaces` says which live files leave the table: none, "all", or those of a set of partition paths.
-    `base_version` is the version that an overwrite was planned on. With a `batch_id`, the same batch is applied once.
+    `base_version` is the version that an overwrite was planned on, or that the rows of an append were computed from; an append of rows
+    that do not depend on the table has none. With a `batch_id`, the same batch is applied once.
     """
 
     table: TableName
