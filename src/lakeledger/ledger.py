@@ -23,6 +23,7 @@ from lakeledger.runs import ActiveRun, ActiveStep, NewRun, Runs, this_worker, us
 from lakeledger.sync import Advance, Capture, Position, parse_source
 from lakeledger.tables import Committed, Tables, parse_name
 from lakeledger.tables.checksums import Checksums
+from lakeledger.tables.warehouse import Move, Warehouse
 
 if TYPE_CHECKING:
     from pyspark.sql import DataFrame, SparkSession
@@ -48,7 +49,8 @@ class Ledger:
         self.store = Store(self.database, settings.tenant, settings.outage_seconds)
         self.worker = this_worker()
         self.runs = Runs(self.store, self.worker)
-        self.tables = Tables(self.store, self.worker, lambda: self.warehouse)
+        self._warehouse = Warehouse(self.store, settings)
+        self.tables = Tables(self.store, self.worker, self._warehouse.path)
         self.sync = Capture(self.store, self.worker, settings.lease_seconds, settings.capture, settings.retention)
         self.positions = self.sync.positions
         self.schemas = self.sync.schemas
@@ -80,8 +82,12 @@ class Ledger:
 
     @property
     def warehouse(self) -> str:
-        """The tenant's part of the warehouse. Raises Invalid if the ledger has none."""
-        return f"{self.settings.warehouse_uri}/{self.settings.tenant}"
+        """The tenant's part of the warehouse. Raises Invalid if the ledger has none, or if its tables are in another."""
+        return self._warehouse.path()
+
+    def move_warehouse(self, *, apply: bool = False) -> Move:
+        """Take the warehouse of the settings for the one that the tables are in: their files were moved. A dry run unless `apply`."""
+        return self._warehouse.move(apply=apply)
 
     @property
     def spark(self) -> SparkSession:
@@ -244,7 +250,7 @@ class Ledger:
             return write(self._plane(), frame, request, implicit.fence)
 
     def _plane(self) -> Plane:
-        return Plane(self.store, lambda: self.warehouse, self._checksums, lambda: self.spark, self._sessions)
+        return Plane(self.store, self._warehouse.claim, self._checksums, lambda: self.spark, self._sessions)
 
 
 def open(

@@ -34,8 +34,9 @@ def new_file(name: str, rows: int = 10, size: int = 100, partition: str = "") ->
 def change(run: ActiveRun | ActiveStep, *files: NewFile, table: str = ORDERS, **more: Any) -> Change:
     """An append of these files, unless `more` says otherwise."""
     name = parse_name(table)
-    values = {"operation": "append", "schema": SCHEMA, "layout": lakeledger.tables.Layout(), **more}
-    return Change(table=name, location=f"/warehouse/{name.folder}", fence=run.fence, files=list(files), **values)
+    location = f"/warehouse/{name.folder}"
+    values = {"location": location, "operation": "append", "schema": SCHEMA, "layout": lakeledger.tables.Layout(), **more}
+    return Change(table=name, fence=run.fence, files=list(files), **values)
 
 
 def put(ledger: Ledger, made: Change) -> Committed:

@@ -347,12 +347,39 @@ def test_a_server_that_dropped_idle_connections_is_asked_on_a_new_one(postgres: 
         postgres.drop_schema(schema)
 
 
+def make_ledger(url: str, schema: str | None = None) -> list[str]:
+    """Migrate a database; the migrations that were applied."""
+    database = db.open(url, schema)
+    try:
+        return [migration.name for migration in migrate.migrate(database)]
+    finally:
+        database.close()
+
+
+def test_a_ledger_on_postgresql_has_a_schema_of_its_own_and_looking_does_not_make_it(postgres: Server) -> None:
+    def schemas() -> set[str]:
+        with psycopg.connect(postgres.url()) as connection:
+            found = connection.execute("select table_schema from information_schema.tables where table_name = 'pipeline_runs'").fetchall()
+            return {name for (name,) in found} & {"public", "lakeledger"}
+
+    database = db.open(postgres.url())
+    assert all(step.applied_at is None for step in migrate.status(database))
+    database.close()
+    assert schemas() == set()
+    make_ledger(postgres.url())
+    try:
+        assert schemas() == {"lakeledger"}
+    finally:
+        postgres.drop_schema("lakeledger")
+
+
 def test_many_may_make_the_same_schema_at_once(postgres: Server) -> None:
+    names = [migration.name for migration in migrate.available("postgres")]
     for number in range(3):
         schema = f"made_{number}_{threading.get_ident()}"
         try:
-            for database in together(lambda _, schema=schema: db.open(postgres.url(), schema), 8):  # type: ignore[misc]  # a plain lambda
-                database.close()
+            for applied in together(lambda _, schema=schema: make_ledger(postgres.url(), schema), 8):  # type: ignore[misc]  # a plain lambda
+                assert applied in ([], names)
         finally:
             postgres.drop_schema(schema)
 

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 from contextlib import contextmanager
+from dataclasses import replace
 
 import click
 
@@ -16,7 +17,7 @@ from lakeledger.db.migrate import migrate as bring_up_to_date
 
 @click.group()
 def db() -> None:
-    """The ledger's database: migrate it, show its migrations."""
+    """The ledger's database: migrate it, show its migrations, follow a warehouse that was moved."""
 
 
 @db.command()
@@ -55,6 +56,28 @@ def status(options: Options) -> None:
     rows = [(f"{step.version:04d}", step.name, show.moment(step.applied_at) or "pending") for step in steps]
     show.print_table(["version", "name", "applied"], rows)
     show.print_next(options.command("db migrate" if pending else "tables list"))
+
+
+@db.command("move-warehouse")
+@click.argument("location")
+@click.option("--apply", "apply_it", is_flag=True, help="Do it; without this nothing is changed.")
+@shared('{"before": …, "after": …, "missing": [table], "applied": …}')
+def move_warehouse(options: Options, location: str, *, apply_it: bool) -> None:
+    """Tell the ledger where the files of its tables were moved to. Moves no file itself.
+
+    lakeledger db move-warehouse s3://lake/warehouse --apply
+    """
+    with replace(options, warehouse=location).open() as ledger:
+        move = ledger.move_warehouse(apply=apply_it)
+    if options.as_json:
+        show.print_json(vars(move))
+        return
+    click.echo(f"{move.before or 'no warehouse'} → {move.after}")
+    for name in move.missing:
+        show.print_warning(f"the newest file of {name} is not there")
+    if not move.applied:
+        click.echo("a dry run; --apply does it")
+    show.print_next(replace(options, warehouse=location).command("tables list"))
 
 
 @contextmanager

@@ -92,6 +92,10 @@ class Database(Protocol):
         ...
 
     def transaction(self, tenant_id: str, *, write: bool) -> AbstractContextManager[Transaction]: ...
+    def make_place(self) -> None:
+        """Create what the tables go into, a folder or a schema, unless it is there."""
+        ...
+
     def run_script(self, tx: Transaction, script: str) -> None:
         """Run several statements inside the transaction."""
         ...
@@ -161,7 +165,7 @@ def unkept(error: Exception) -> str:
 
 
 def open(url: str, schema: str | None = None) -> Database:
-    """The database at `sqlite:///path` or `postgresql://…`, there in that schema, which is made if it is missing.
+    """The database at `sqlite:///path` or `postgresql://…`, there in that schema.
 
     Raises Invalid, Unavailable or NotInstalled.
     """

@@ -61,6 +61,7 @@ def migrate(database: Database) -> list[Migration]:
     known = available(database.dialect)
     if not pending(known, _read_applied(database)):
         return []
+    database.make_place()
     with database.transaction(SYSTEM_TENANT, write=True) as tx:
         tx.execute(_CREATE)
         todo = pending(known, _applied(tx))

@@ -71,9 +71,8 @@ class PostgresDatabase:
         self._options = self._url_options()
         self._schema = schema or (None if "search_path" in self._options else DEFAULT_SCHEMA)
         self._pool = Pool(self._connect, is_stale=_is_stale)
-        with self._translated(), self._pool.connection() as connection:
-            if self._schema:
-                _make_schema(connection, self._schema)
+        with self._translated(), self._pool.connection():
+            pass  # whoever opens it hears at once that it cannot be reached
 
     @contextmanager
     def transaction(self, tenant_id: str, *, write: bool) -> Iterator[Transaction]:
@@ -88,6 +87,11 @@ class PostgresDatabase:
                     connection.execute("rollback")
                 raise
             connection.execute("commit")
+
+    def make_place(self) -> None:
+        with self._translated(), self._pool.connection() as connection:
+            if self._schema:
+                _make_schema(connection, self._schema)
 
     def run_script(self, tx: Transaction, script: str) -> None:
         cast("_Bound", tx.connection).raw.execute(script.encode())

@@ -64,6 +64,9 @@ class SqliteDatabase:
     def _busy(self) -> Unavailable:
         return Unavailable(f"another writer has held {self.path} for more than {BUSY_SECONDS:.0f} s: try again")
 
+    def make_place(self) -> None:
+        """The file is made when it is opened."""
+
     def run_script(self, tx: Transaction, script: str) -> None:
         for statement in split_statements(script):
             tx.connection.execute(statement, {})

@@ -64,6 +64,15 @@ class Storage:
 
         return sorted(info.base_name for info in self._infos(folder, recursive=False) if info.type == fs.FileType.Directory)
 
+    def has(self, path: str) -> bool:
+        """Whether there is such a file."""
+        from pyarrow import fs
+
+        try:
+            return bool(self.filesystem.get_file_info(self.inner(path)).type == fs.FileType.File)
+        except OSError as error:
+            raise Failed(f"cannot look at {self.root}/{path}: {_reason(error)}") from error
+
     def make(self, folder: str) -> None:
         """Create a folder. Raises Invalid if that is not allowed."""
         try:

@@ -112,3 +112,21 @@ select * from table_snapshots where tenant_id = :tenant_id and table_id = :table
 
 -- name: set_checksum
 update table_files set checksum = :checksum where tenant_id = :tenant_id and table_id = :table_id and file_path = :file_path and checksum is null
+
+-- name: find_warehouse
+select * from warehouses where tenant_id = :tenant_id
+
+-- name: put_warehouse
+insert into warehouses (tenant_id, location, relative_location, claimed_at) values (:tenant_id, :location, :relative_location, :now)
+on conflict (tenant_id) do update
+   set location = excluded.location, relative_location = excluded.relative_location, claimed_at = excluded.claimed_at
+
+-- name: has_tables
+select 1 from tables where tenant_id = :tenant_id limit 1
+
+-- name: newest_files
+select schema_name, table_name, location, file_path
+  from (select t.schema_name, t.table_name, t.location,
+               (select f.file_path from table_files f where f.table_id = t.table_id and f.state = 'live' order by f.added_version desc limit 1) as file_path
+          from tables t where t.tenant_id = :tenant_id) newest
+ where file_path is not null

@@ -106,6 +106,13 @@ create table tables (
 
 create unique index tables_by_name on tables (tenant_id, name_key);
 
+create table warehouses (
+    tenant_id         text primary key,
+    location          text not null,
+    relative_location text,
+    claimed_at        timestamptz not null
+);
+
 create table table_metadata (
     id             text primary key,
     tenant_id      text not null,
