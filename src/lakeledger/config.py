@@ -22,6 +22,11 @@ DEFAULT_WAREHOUSE = "warehouse"
 _TENANT = re.compile(r"^[a-z][a-z0-9_]{0,62}$")
 
 _NUMBER = (int, float)
+_EXAMPLES = {
+    "url": "write sqlite:///path/to/file.db or postgresql://user@host/database",
+    "warehouse": "write a folder or a URL",
+    "tenant": "write a name such as default",
+}
 _SETTINGS = {"url": str, "warehouse": str, "tenant": str, "lease_seconds": _NUMBER, "outage_seconds": _NUMBER}
 _SECTIONS: dict[str, dict[str, Any]] = {
     "spark": {"master": str, "remote": str, "app_name": str, "conf": dict},
@@ -151,6 +156,7 @@ class Settings:
 
 def load(file: Path | None = None, env: Mapping[str, str] | None = None, **overrides: str | None) -> Settings:
     """Settings from the nearest `lakeledger.toml`, the environment and the given overrides. Raises Invalid."""
+    check_given(**overrides)
     environment = os.environ if env is None else env
     found = file or find_file(Path.cwd())
     settings = read_file(found) if found else Settings()
@@ -162,6 +168,15 @@ def load(file: Path | None = None, env: Mapping[str, str] | None = None, **overr
         remote = master if master.startswith("sc://") else None
         changed["spark"] = replace(settings.spark, remote=remote, master=settings.spark.master if remote else master)
     return replace(settings, **changed)
+
+
+def check_given(**given: object) -> None:
+    """Raise Invalid for what was given and names nothing: the default would be somebody else's."""
+    for name, value in given.items():
+        if value is not None and not isinstance(value, str):
+            raise Invalid(f"{name} must be text, not {type(value).__name__}: {_EXAMPLES[name]}")
+        if value is not None and not value.strip():
+            raise Invalid(f"{name} cannot be empty: {_EXAMPLES[name]}, or leave it out for the one in the settings")
 
 
 def find_file(start: Path) -> Path | None:

@@ -261,6 +261,7 @@ def open(
     Without a `warehouse`, a SQLite ledger keeps its tables beside its file; a PostgreSQL one must be given one before it writes.
     """
     if isinstance(target, Settings):
+        config.check_given(warehouse=warehouse, tenant=tenant)
         return Ledger(replace(target, warehouse=warehouse or target.warehouse, tenant=tenant or target.tenant), spark)
     return Ledger(config.load(url=target, warehouse=warehouse, tenant=tenant), spark)
 

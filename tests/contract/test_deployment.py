@@ -186,6 +186,15 @@ def test_the_seeds_classes_do_it_all(ledger: Ledger, tmp_path: Path) -> None:
 # What is left to read
 
 
+@pytest.mark.parametrize("words", [{"control_table": ""}, {"backend": " "}, {"ledger": ""}])
+@pytest.mark.parametrize("facade", [MetadataManager, JobOrchestrator])
+def test_an_empty_name_is_not_taken_for_the_one_in_the_settings(ledger: Ledger, facade: Any, words: dict[str, str]) -> None:
+    with pytest.raises(Invalid, match="cannot be empty"):
+        facade(**{"ledger": ledger, **words})
+    with pytest.raises(Invalid, match="ledger is a object, which is neither the URL of a ledger nor an open one"):
+        facade("control", ledger=object())
+
+
 def test_the_jobs_table_follows_every_apply(deployment: Deployment) -> None:
     put(deployment, source("shop"), source("stock"))
     done = apply(deployment)

@@ -91,6 +91,22 @@ def test_a_free_document_is_ordered_by_the_field_it_names(manager: MetadataManag
     manager.update_stream_position("shop", {"cursor": 100}, order_by="cursor")
 
 
+@pytest.mark.parametrize("empty", [{}, {"lsn": None}])
+def test_an_empty_document_is_no_position(manager: MetadataManager, empty: dict[str, Any]) -> None:
+    for update in (manager.update_stream_position, manager.update_initial_position):
+        with pytest.raises(Invalid, match="is no position: it names no place"):
+            update("shop", empty)
+    assert manager.get_active_markers() == []
+
+
+@pytest.mark.parametrize("empty", [{}, None])
+def test_an_empty_record_is_no_dead_letter(manager: MetadataManager, empty: dict[str, Any] | None) -> None:
+    with pytest.raises(Invalid, match=r"a dead letter of shop.orders needs its record, not (\{\}|None)"):
+        manager.add_to_dead_letter_queue("shop", "orders", "insert", empty)
+    error = manager.log_error("shop", "orders", "validation", "no such date", record_data=empty)
+    assert (error.record_data, error.dead_letter_id) == (None, None)
+
+
 @pytest.mark.parametrize("nonsense", ["0/16B3748", 7, None, ["a"]])
 def test_what_is_no_document_is_no_position(manager: MetadataManager, nonsense: Any) -> None:
     with pytest.raises(Invalid, match="a position is a document"):
@@ -112,6 +128,22 @@ def test_an_open_ledger_is_used_and_left_open(ledger: Ledger) -> None:
     with MetadataManager(connection_pool=ledger, metadata_schema="cartridge_warp", enable_cleanup=True, retention_days=30) as manager:
         manager.update_stream_position("shop", {"lsn": "0/1"})
     assert [marker.position_data for marker in ledger.positions.list()] == [{"lsn": "0/1"}]
+
+
+@pytest.mark.parametrize("place", ["", "  "])
+def test_a_place_that_is_empty_is_not_taken_for_the_default(ledger: Ledger, url: str, place: str) -> None:
+    for words in ({"connection_pool": place}, {"connection_pool": url, "tenant": place}, {"connection_pool": ledger, "tenant": place}):
+        with pytest.raises(Invalid, match="cannot be empty"):
+            MetadataManager(**words)
+    with pytest.raises(Invalid, match="that of tenant 'default', not 'other'"):
+        MetadataManager(ledger, tenant="other")
+
+
+@pytest.mark.parametrize("foreign", [None, object(), 5, b"sqlite:///x.db", {"url": "sqlite:///x.db"}])
+@pytest.mark.parametrize("manager", [sync.MetadataManager, aio.MetadataManager])
+def test_a_foreign_object_is_no_connection(manager: Any, foreign: Any) -> None:
+    with pytest.raises(Invalid, match=f"connection_pool is a {type(foreign).__name__}, which is neither the URL of a ledger nor"):
+        manager(connection_pool=foreign)
 
 
 def test_it_may_be_used_before_it_is_initialised_and_initialised_twice(url: str) -> None:

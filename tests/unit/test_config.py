@@ -92,6 +92,17 @@ def test_an_empty_variable_is_no_setting(tmp_path: Path) -> None:
     assert config.load(path, {"LAKELEDGER_TENANT": "", "LAKELEDGER_SPARK": ""}).tenant == "of_file"
 
 
+@pytest.mark.parametrize("name", ["url", "warehouse", "tenant"])
+def test_what_is_empty_in_a_call_is_refused_and_not_the_default(tmp_path: Path, name: str) -> None:
+    for empty in ("", " "):
+        with pytest.raises(Invalid, match=f"{name} cannot be empty"):
+            config.load(None, {}, **{name: empty})
+    with pytest.raises(Invalid, match="tenant cannot be empty"):
+        lakeledger.open(Settings(url=f"sqlite:///{tmp_path}/ledger.db"), tenant="")
+    with pytest.raises(Invalid, match="url must be text, not object: write sqlite:///"):
+        lakeledger.open(object())  # type: ignore[arg-type]
+
+
 def test_spark_is_reached_by_master_or_by_connect(tmp_path: Path) -> None:
     path = write(tmp_path, '[spark]\nmaster = "local[2]"\nremote = "sc://old"\napp_name = "shop"')
     assert config.load(path, {"LAKELEDGER_SPARK": "sc://new"}).spark == SparkSettings("local[2]", "sc://new", "shop")

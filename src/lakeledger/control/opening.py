@@ -11,6 +11,7 @@ from lakeledger import config, db
 from lakeledger.config import Settings
 from lakeledger.control import table as tables
 from lakeledger.db import Store, migrate
+from lakeledger.errors import Invalid
 from lakeledger.jobs import JobBackend, open_backend
 from lakeledger.runs import Worker, this_worker
 
@@ -56,9 +57,14 @@ def open_control(
     from lakeledger.control.deployment import Deployment
     from lakeledger.control.settings import HERE, Program
 
+    for name, value in (("control_table", control_table), ("backend", backend)):
+        if isinstance(value, str) and not value.strip():
+            raise Invalid(f"{name} cannot be empty: name one, or leave it out for the one in the settings")
     if ledger is None or isinstance(ledger, str):
         settings, worker = config.load(url=ledger), this_worker()
         store = _open_store(settings)
+    elif not isinstance(getattr(ledger, "store", None), Store):
+        raise Invalid(f"ledger is a {type(ledger).__name__}, which is neither the URL of a ledger nor an open one")
     else:
         settings, worker, store = ledger.settings, ledger.worker, ledger.store
     location = locate(control_table or settings.control.table, settings.base)

@@ -47,6 +47,8 @@ class MetadataManager:
         tenant: str | None = None,
     ) -> None:
         """With a PostgreSQL URL, `metadata_schema` is made and used; a SQLite file has no schemas, an open ledger has its own."""
+        config.check_given(tenant=tenant)
+        _check_target(connection_pool, tenant)
         self._target = connection_pool
         self._schema = metadata_schema
         self._tenant = tenant
@@ -362,6 +364,20 @@ def _position(position: Mapping[str, Any] | Position, order_by: str | None) -> P
     if not hasattr(position, "order_key"):
         raise Invalid(f"a position is a document such as {{'lsn': '0/16B3748'}}, not {position!r}")
     return position
+
+
+def _check_target(target: object, tenant: str | None) -> None:
+    capture = getattr(target, "sync", None)
+    if isinstance(target, str):
+        config.check_given(url=target)
+    elif isinstance(capture, Capture):
+        if tenant not in (None, capture.store.tenant_id):
+            raise Invalid(f"the open ledger is that of tenant {capture.store.tenant_id!r}, not {tenant!r}: open one with that tenant")
+    else:
+        raise Invalid(
+            f"connection_pool is a {type(target).__name__}, which is neither the URL of a ledger nor an open one: "
+            "write postgresql://user@host/database or sqlite:///path/to/file.db; the ledger makes its own connections"
+        )
 
 
 def _retention(kept: RetentionSettings, days: float | None) -> RetentionSettings:

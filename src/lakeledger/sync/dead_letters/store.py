@@ -9,7 +9,7 @@ from typing import Any
 from lakeledger import clock, codec
 from lakeledger.db import Row, Transaction
 from lakeledger.db.queries import load
-from lakeledger.errors import Conflict, NotFound
+from lakeledger.errors import Conflict, Invalid, NotFound
 from lakeledger.runs.model import MESSAGE_LIMIT, describe
 from lakeledger.sync import lookup
 from lakeledger.sync.dead_letters.model import (
@@ -177,6 +177,9 @@ def _linked_error(tx: Transaction, error_log_id: object) -> Row | None:
 def _draft(new: NewLetter, masking: Masking, error: Row | None, secrets: Iterable[str]) -> Draft:
     operation, kind = lookup.word(OperationType, new.operation_type).value, lookup.word(ItemKind, new.item_kind).value
     name_key, whole = lookup.table_key(new.schema_name, new.table_name), plain_record(new.record_data)
+    if new.record_data is None or not whole:
+        where = lookup.table_name(new.schema_name, new.table_name)
+        raise Invalid(f"a dead letter of {where} needs its record, not {new.record_data!r}: nobody could replay it; give at least its key")
     payload_hash, known = codec.digest(whole), masking.hidden(whole).union(secrets)
     source_record_id = id_of(new.source_record_id)
     masked = masking.mask(whole, known)

@@ -53,7 +53,8 @@ class Ending:
 
 def add(tx: Transaction, new: NewError, masking: Masking, retry: RetryPolicy, known: Iterable[str] = ()) -> ErrorLog:
     """Keep an error. With a record and no retries it is a dead letter at once. Raises Invalid."""
-    whole = None if new.record_data is None else plain_record(new.record_data)
+    # An empty record is none: nothing could be replayed.
+    whole = None if new.record_data is None else plain_record(new.record_data) or None
     error = _made(tx, new, whole, masking, retry, known)
     if error.max_retries == 0 and whole is not None:
         letter = letters.put(tx, _draft(error, letters.id_of(new.source_record_id), codec.digest(whole)))

@@ -17,6 +17,10 @@ class DocumentPosition(Ordered):
     value: Document = field(hash=False)
     order: str = ""
 
+    def __post_init__(self) -> None:
+        if all(value is None for value in self.value.values()):
+            raise Invalid(f"{dict(self.value)!r} is no position: it names no place; give a document such as {{'lsn': '0/16B3748'}}")
+
     @property
     def order_key(self) -> str:
         return self.order
