@@ -100,32 +100,11 @@ def test_a_path_that_matches_nothing_is_an_error(sqlite_lake: Ledger, base: Path
     assert "no such file" in error_of(sqlite_lake, run(sqlite_lake, orders("orders.csv"), base))
 
 
-def test_a_changed_file_is_refused_loaded_or_ignored_as_declared(lake: Ledger, base: Path) -> None:
-    file = put(base / "orders/1.csv", f"{HEADER}1,a,1.5\n")
-    run(lake, orders(), base)
-    put(file, f"{HEADER}1,b,9.5\n")
-    assert "1.csv changed after it was read" in error_of(lake, run(lake, orders(), base))
-    assert only(run(lake, orders(changed_files="ignore"), base)).status == "COMPLETED"
-    assert (rows(lake.read("orders")), lake.positions.get("shop.orders").version) == ([(1, "a", 1.5)], 1)
-    assert run(lake, orders(changed_files="load"), base).rows == 1
-    assert rows(lake.read("orders")) == [(1, "a", 1.5), (1, "b", 9.5)]
-    assert run(lake, orders(), base).rows == 0
-
-
 def test_a_file_that_was_only_touched_is_not_new(sqlite_lake: Ledger, base: Path) -> None:
     file = put(base / "orders/1.csv", f"{HEADER}1,a,1.5\n")
     run(sqlite_lake, orders(), base)
     os.utime(file, (1, 1))
     assert run(sqlite_lake, orders(), base).rows == 0
-
-
-def test_a_file_that_changes_there_and_back_is_loaded_each_time(sqlite_lake: Ledger, base: Path) -> None:
-    document = orders(changed_files="load")
-    for name in ("a", "b", "a"):
-        put(base / "orders/1.csv", f"{HEADER}1,{name},1.5\n")
-        assert run(sqlite_lake, document, base).rows == 1
-    assert [row[1] for row in rows(sqlite_lake.read("orders"))] == ["a", "a", "b"]
-    assert run(sqlite_lake, document, base).rows == 0
 
 
 # Full loads

@@ -107,7 +107,7 @@ def test_an_update_changes_the_rows_that_it_names_in_one_commit(control: DeltaCo
 
 
 def test_the_updates_of_the_document_run_as_they_stand(control: DeltaControlTable) -> None:
-    config = '{"format": "csv", "changed_files": "load", "path": "y"}'
+    config = '{"format": "csv", "changed_files": "ignore", "path": "y"}'
     statement = f"""
         UPDATE fe_ppark_demo.job_demo.etl_control
         SET execution_order = 2,

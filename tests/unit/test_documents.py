@@ -163,6 +163,13 @@ def test_all_problems_are_told_at_once_in_the_order_of_lines() -> None:
     assert [problem.split(":")[1] for problem in found] == ["10", "14", "19"]
 
 
+def test_changed_files_are_not_loaded_beside_their_old_rows() -> None:
+    wrong = changed(("          options:", "          changed_files: load\n          options:"))
+    assert problems(wrong) == [
+        "shop.yaml:6:9: changed_files load with append would keep the old rows of a changed file beside its new ones: use load_type full"
+    ]
+
+
 def test_incremental_with_overwrite_is_refused() -> None:
     assert problems(changed(("write_mode: append", "write_mode: overwrite"))) == [
         "shop.yaml:6:9: incremental with overwrite would keep only the newest files: use append, or load_type full"

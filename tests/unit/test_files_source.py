@@ -147,24 +147,70 @@ def test_only_what_came_is_read_and_the_position_counts_all(landing: Path) -> No
     assert reading.position.count == 3
 
 
-@pytest.mark.parametrize("on_change", ["refuse", "load", "ignore"])
+@pytest.mark.parametrize("on_change", ["refuse", "ignore"])
 def test_a_file_that_was_only_touched_is_not_new(landing: Path, on_change: OnChange) -> None:
     known = first_read(landing)
     touch(landing / "a.csv")
     assert plan_incremental(found(landing), known, on_change) is None
 
 
-def test_a_file_that_changed_is_refused_loaded_or_ignored(landing: Path) -> None:
+def test_a_file_that_changed_is_refused_or_ignored(landing: Path) -> None:
     known = first_read(landing)
     (landing / "a.csv").write_text("id\nother\n", encoding="utf-8")
-    with pytest.raises(Invalid, match=r"a\.csv changed after it was read: set changed_files to 'load'"):
+    with pytest.raises(Invalid, match=r"a\.csv changed after it was read, and its rows would come twice: restore it"):
         plan_incremental(found(landing), known, "refuse")
     assert plan_incremental(found(landing), known, "ignore") is None
-    reading = plan_incremental(found(landing), known, "load")
+
+
+def renames(landing: Path, known: list[SourceFile]) -> tuple[dict[str, str], list[str], int]:
+    """Which names became which, what is new, and how many files the position counts."""
+    reading = plan_incremental(found(landing), known, "refuse")
     assert reading is not None
-    assert names(reading.files) == ["a.csv"]
-    assert reading.position.count == 2
-    assert plan_incremental(found(landing), [*known[1:], *reading.files], "refuse") is None
+    return {Path(old).name: Path(file.path).name for old, file in reading.renamed.items()}, names(reading.files), reading.position.count
+
+
+def test_a_file_that_was_renamed_is_not_new(landing: Path) -> None:
+    known = first_read(landing)
+    (landing / "a.csv").rename(landing / "z.csv")
+    assert renames(landing, known) == ({"a.csv": "z.csv"}, [], 2)
+
+
+def test_a_copy_beside_its_original_is_new(landing: Path) -> None:
+    known = first_read(landing)
+    (landing / "z.csv").write_bytes((landing / "a.csv").read_bytes())
+    assert renames(landing, known) == ({}, ["z.csv"], 3)
+
+
+def test_one_file_is_renamed_to_one_name(landing: Path) -> None:
+    known = first_read(landing)
+    (landing / "y.csv").write_bytes((landing / "a.csv").read_bytes())
+    (landing / "a.csv").rename(landing / "z.csv")
+    assert renames(landing, known) == ({"a.csv": "y.csv"}, ["z.csv"], 3)
+
+
+def test_files_that_rotate_are_known_by_their_content(landing: Path) -> None:
+    known = first_read(landing)
+    (landing / "b.csv").rename(landing / "c.csv")
+    (landing / "a.csv").rename(landing / "b.csv")
+    (landing / "a.csv").write_text("id\ntoday\n", encoding="utf-8")
+    assert renames(landing, known) == ({"a.csv": "b.csv", "b.csv": "c.csv"}, ["a.csv"], 3)
+
+
+def test_files_that_swap_their_names_are_known_by_their_content(landing: Path) -> None:
+    known = first_read(landing)
+    (landing / "a.csv").rename(landing / "x")
+    (landing / "b.csv").rename(landing / "a.csv")
+    (landing / "x").rename(landing / "b.csv")
+    for name in ("a.csv", "b.csv"):
+        touch(landing / name)
+    assert renames(landing, known) == ({"a.csv": "b.csv", "b.csv": "a.csv"}, [], 2)
+
+
+def test_a_file_that_took_the_place_of_another_does_not_make_that_one_forgotten(landing: Path) -> None:
+    known = first_read(landing)
+    (landing / "b.csv").rename(landing / "a.csv")
+    with pytest.raises(Invalid, match=r"a\.csv changed after it was read"):
+        plan_incremental(found(landing), known, "refuse")
 
 
 def test_a_changed_file_of_the_same_size_is_noticed(landing: Path) -> None:
@@ -222,7 +268,7 @@ def test_a_file_that_vanishes_while_it_is_identified_fails_the_run(landing: Path
     listed = found(landing)
     (landing / "a.csv").unlink()
     with pytest.raises(Failed, match=r"a\.csv vanished while it was being read: run it again"):
-        identify(listed[0])
+        identify(listed)
 
 
 def test_a_file_that_changes_while_it_is_read_is_not_loaded(landing: Path) -> None:

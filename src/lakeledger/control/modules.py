@@ -86,6 +86,10 @@ class FilesSource(_Source):
             raise PydanticCustomError(
                 "unsafe", "full with append would add every row again at each run: use overwrite, or load_type incremental"
             )
+        if self.source_config.changed_files == "load" and self.write_mode == "append":
+            raise PydanticCustomError(
+                "unsafe", "changed_files load with append would keep the old rows of a changed file beside its new ones: use load_type full"
+            )
         return self
 
 

@@ -15,7 +15,8 @@ from lakeledger.pipelines import Plane, sql_task
 from lakeledger.pipelines.sources import files
 from lakeledger.pipelines.write import Write, write
 from lakeledger.runs import Fence
-from lakeledger.sync import Advance, Marker, Source, SourceFile
+from lakeledger.runs import store as run_log
+from lakeledger.sync import Advance, FilesPosition, Marker, Source, SourceFile
 from lakeledger.sync.failures import ErrorType, classify
 from lakeledger.sync.positions import store as positions
 from lakeledger.tables import Committed, Table, store
@@ -119,6 +120,10 @@ def _load_files(plane: Plane, module: str, source: FilesSource, base: Path, fenc
         reading: files.Reading | None = files.plan_full(found, known, base)
     else:
         reading = files.plan_incremental(found, known, spec.changed_files, base)
+    if reading and reading.renamed and marker:
+        marker = _register_renamed(plane, marker, reading, fence)
+        if not reading.files:
+            return Loaded(0, None, {"files": 0, "renamed_files": len(reading.renamed)}, said=f"nothing new, {len(reading.renamed)} renamed")
     # The same content may come again after another: what tells two appends of it apart is where the source stood.
     batch_id = _batch_id(origin, source, reading.files, None if full or marker is None else marker.version) if reading else ""
     if reading is None or (table and _is_current(plane, table, batch_id)):
@@ -162,6 +167,18 @@ def _run_sql(plane: Plane, source: SqlSource, base: Path, fence: Fence, paramete
     with sql_task.run(plane.sessions.to_load(plane.spark()), query, (fence.step_id or fence.run_id)[-12:]) as frame:
         committed = write(plane, frame, request, fence)
     return _loaded(committed, {"inputs": query.inputs})
+
+
+def _register_renamed(plane: Plane, marker: Marker, reading: files.Reading, fence: Fence) -> Marker:
+    """Keep known files under their new paths: they are not loaded again. Raises Conflict or Fenced."""
+    with plane.store.write() as tx:
+        run = run_log.check_fence(tx, fence)
+        known = {file.path: file for file in positions.files(tx, marker) if file.path not in reading.renamed}
+        position = FilesPosition.of(file.identity for file in [*known.values(), *reading.renamed.values()])
+        move = Advance(marker.source, position, marker.version, reason=f"{len(reading.renamed)} renamed")
+        moved = positions.advance(tx, move, run.worker_instance or "", run.id)
+        positions.rename_files(tx, moved, reading.renamed)
+    return moved
 
 
 def _is_current(plane: Plane, table: Table, batch_id: str) -> bool:

@@ -4,8 +4,9 @@ from __future__ import annotations
 
 import os
 import re
-from collections.abc import Iterable, Mapping
-from dataclasses import dataclass, replace
+from collections.abc import Container, Iterable, Mapping, Sequence
+from concurrent.futures import ThreadPoolExecutor
+from dataclasses import dataclass, field, replace
 from fnmatch import fnmatchcase
 from pathlib import Path
 from typing import TYPE_CHECKING, Literal
@@ -13,6 +14,7 @@ from typing import TYPE_CHECKING, Literal
 from lakeledger import codec
 from lakeledger.errors import Failed, Invalid
 from lakeledger.lake import Storage, StoredFile
+from lakeledger.lake.storage import PARALLEL
 from lakeledger.pipelines.read import literal
 from lakeledger.sync import FilesPosition, SourceFile
 
@@ -35,7 +37,7 @@ OnChange = Literal["refuse", "load", "ignore"]
 
 @dataclass(frozen=True)
 class Files:
-    """A declared set of files. `changed_files` says what to do with one that was read and then changed."""
+    """A declared set of files. `changed_files` says what to do with one that was read and then changed; a full load reads it anyway."""
 
     path: str
     format: str = "csv"
@@ -46,10 +48,11 @@ class Files:
 
 @dataclass(frozen=True)
 class Reading:
-    """Which files are to be read now, and where the source stands afterwards."""
+    """Which files are to be read now, which known ones only have another path, by their old one, and where the source stands afterwards."""
 
     files: list[SourceFile]
     position: FilesPosition
+    renamed: Mapping[str, SourceFile] = field(default_factory=dict)
 
 
 def discover(pattern: str, base: Path) -> list[StoredFile]:
@@ -78,22 +81,30 @@ def as_declared(found: Iterable[StoredFile], pattern: str, base: Path) -> list[S
 
 
 def plan_incremental(found: Iterable[StoredFile], known: Iterable[SourceFile], on_change: OnChange, base: Path = ROOT) -> Reading | None:
-    """What is new since the last read, or None. Raises Invalid for a changed file that nobody said how to take."""
-    registered = {file.path: file for file in known}
-    new: list[SourceFile] = []
-    for file in (identify(file, base) for file in found if _looks_different(file, registered.get(file.path))):
-        before = registered.get(file.path)
-        if before is None or (before.content_hash != file.content_hash and on_change == "load"):
-            new.append(file)
-        elif before.content_hash != file.content_hash and on_change == "refuse":
-            raise Invalid(f"{file.path} changed after it was read: set changed_files to 'load' to read it again, or to 'ignore'")
-    return Reading(new, _position({**registered, **{file.path: file for file in new}})) if new else None
+    """What is new since the last read, or None. Raises Invalid for a file that changed, unless such files are ignored."""
+    present, registered = list(found), {file.path: file for file in known}
+    looked_at = identify([file for file in present if _looks_different(file, registered.get(file.path))], base)
+    renamed = _renamed(registered, {file.path for file in present}, looked_at)
+    kept = {path: file for path, file in registered.items() if path not in renamed} | {file.path: file for file in renamed.values()}
+    new = [file for file in looked_at if file.path not in kept]
+    changed = [file for file in looked_at if file.path in kept and kept[file.path].content_hash != file.content_hash]
+    if changed and on_change != "ignore":
+        raise Invalid(
+            f"{changed[0].path} changed after it was read, and its rows would come twice: restore it and put what is new elsewhere, "
+            f"set changed_files to 'ignore', or load all files again with load_type full"
+        )
+    if not new and not renamed:
+        return None
+    return Reading(new, _position(kept | {file.path: file for file in new}), renamed)
 
 
 def plan_full(found: Iterable[StoredFile], known: Iterable[SourceFile], base: Path = ROOT) -> Reading:
     """Everything that is there. The position still counts every file ever read: it never goes backwards."""
-    registered = {file.path: file for file in known}
-    now = [registered[file.path] if not _looks_different(file, registered.get(file.path)) else identify(file, base) for file in found]
+    present, registered = list(found), {file.path: file for file in known}
+    looked_at = {
+        file.path: file for file in identify([file for file in present if _looks_different(file, registered.get(file.path))], base)
+    }
+    now = [looked_at.get(file.path) or registered[file.path] for file in present]
     return Reading(now, _position({**registered, **{file.path: file for file in now}}))
 
 
@@ -123,13 +134,19 @@ def read(spark: SparkSession, source: Files, files: list[SourceFile], table_sche
     return spark.read.format(source.format).options(**options).schema(known).load(paths)
 
 
-def identify(file: StoredFile, base: Path = ROOT) -> SourceFile:
-    """A file with its content hash. Raises Failed if it vanished."""
-    folder, _, name = _whole_path(file.path, base).rpartition("/")
-    try:
-        return SourceFile(file.path, file.size, file.modified_at, Storage(folder).checksum(name))
-    except FileNotFoundError as error:
-        raise Failed(f"{file.path} vanished while it was being read: run it again") from error
+def identify(files: Sequence[StoredFile], base: Path = ROOT) -> list[SourceFile]:
+    """The files with their content hashes, several read at a time. Raises Failed if one vanished."""
+    whole = [_whole_path(file.path, base).rpartition("/") for file in files]
+    folders = {folder: Storage(folder) for folder, _, _ in whole}
+
+    def one(file: StoredFile, place: tuple[str, str, str]) -> SourceFile:
+        try:
+            return SourceFile(file.path, file.size, file.modified_at, folders[place[0]].checksum(place[2]))
+        except FileNotFoundError as error:
+            raise Failed(f"{file.path} vanished while it was being read: run it again") from error
+
+    with ThreadPoolExecutor(PARALLEL, thread_name_prefix="identify") as pool:
+        return list(pool.map(one, files, whole))
 
 
 def split_glob(pattern: str) -> tuple[str, str]:
@@ -158,6 +175,22 @@ def _whole_path(path: str, base: Path) -> str:
 
 def _looks_different(file: StoredFile, known: SourceFile | None) -> bool:
     return known is None or (file.size, file.modified_at) != (known.size, known.modified_at)
+
+
+def _renamed(registered: Mapping[str, SourceFile], present: Container[str], looked_at: list[SourceFile]) -> dict[str, SourceFile]:
+    """Known files that now have another path, by their old one. A file whose like is still in its place is a copy: that is new."""
+    now = {file.path: file.content_hash for file in looked_at}
+    moved: dict[str, list[str]] = {}
+    for path, file in registered.items():
+        if path not in present or now.get(path, file.content_hash) != file.content_hash:
+            moved.setdefault(file.content_hash, []).append(path)
+    arrived = [file for file in looked_at if file.path not in registered or registered[file.path].content_hash != file.content_hash]
+    renamed = {moved[file.content_hash].pop(0): file for file in arrived if moved.get(file.content_hash)}
+    # One that took the place of a file that is nowhere else would make us forget that one.
+    while taken := [old for old, file in renamed.items() if file.path in registered and file.path not in renamed]:
+        for old in taken:
+            del renamed[old]
+    return renamed
 
 
 def _position(files: Mapping[str, SourceFile]) -> FilesPosition:

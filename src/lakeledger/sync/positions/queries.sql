@@ -57,3 +57,10 @@ values (:id, :tenant_id, :marker_id, :file_path, :file_size, :modified_at, :cont
 on conflict (marker_id, file_path) do update
    set file_size = excluded.file_size, modified_at = excluded.modified_at, content_hash = excluded.content_hash,
        registered_at = excluded.registered_at, run_id = excluded.run_id
+
+-- name: set_file_aside
+update source_files set file_path = :aside where tenant_id = :tenant_id and marker_id = :marker_id and file_path = :file_path
+
+-- name: rename_file
+update source_files set file_path = :file_path, file_size = :file_size, modified_at = :modified_at
+ where tenant_id = :tenant_id and marker_id = :marker_id and file_path = :aside

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+from collections.abc import Iterable, Mapping
 from datetime import datetime
 
 from lakeledger import clock
@@ -118,5 +118,25 @@ def register_files(tx: Transaction, marker: Marker, read: Iterable[SourceFile], 
                 "run_id": run_id,
             }
             for file in read
+        ),
+    )
+
+
+def rename_files(tx: Transaction, marker: Marker, renamed: Mapping[str, SourceFile]) -> None:
+    """Note the new paths of files, by their old ones. They were read when they were read: only where they are has changed."""
+    # First out of the way: files may have swapped their names.
+    aside = {path: clock.new_id() for path in renamed}
+    tx.many(sql.set_file_aside, ({"marker_id": marker.id, "file_path": path, "aside": place} for path, place in aside.items()))
+    tx.many(
+        sql.rename_file,
+        (
+            {
+                "marker_id": marker.id,
+                "aside": aside[path],
+                "file_path": file.path,
+                "file_size": file.size,
+                "modified_at": file.modified_at,
+            }
+            for path, file in renamed.items()
         ),
     )
