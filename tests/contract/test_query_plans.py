@@ -11,6 +11,7 @@ import psycopg
 import pytest
 
 import lakeledger
+from contract.making import wait_until
 from empty_ledgers import new_sqlite_url
 from lakeledger import Ledger, events
 from lakeledger.clock import now
@@ -189,7 +190,16 @@ def _fill(url: str) -> None:
     """PostgreSQL plans by what there is: rows enough for it to care, and a role that is confined to its tenant."""
     with psycopg.connect(url, autocommit=True) as connection:
         connection.execute(FILL.encode())
-        connection.execute("vacuum analyze")
+        wait_until(lambda: _is_vacuumed(connection))
+
+
+def _is_vacuumed(connection: psycopg.Connection[Any]) -> bool:
+    """Whether an index alone can tell what is there: not while a transaction of anybody's on the server is older than the rows."""
+    connection.execute("vacuum analyze")
+    seen = connection.execute(
+        "select min(relallvisible) from pg_class where relnamespace = 'plans'::regnamespace and relname = 'error_log'"
+    ).fetchone()
+    return seen is not None and seen[0] > 0
 
 
 FILL = f"""
