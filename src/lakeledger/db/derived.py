@@ -5,10 +5,13 @@ They are made anew after every migration, so a column that a later release adds 
 
 from __future__ import annotations
 
-from lakeledger.db import Database, Transaction
-from lakeledger.db.queries import statement
+from collections.abc import Iterator
+from contextlib import contextmanager
 
-# Table → its key column. Every change of a row in these is one row in change_log.
+from lakeledger.db import Database, Transaction
+from lakeledger.db.queries import parse, statement
+
+# Table → its key column. Every change of a row in these is one row in change_log: an event.
 WATCHED = {
     "tables": "table_id",
     "table_metadata": "id",
@@ -17,8 +20,34 @@ WATCHED = {
     "table_snapshots": "snapshot_id",
     "pipeline_runs": "pipeline_logging_id",
 }
-# A renewed lease says that the worker lives, not that the run changed.
-QUIET = {"pipeline_runs": ("heartbeat_at", "lease_expires_at", "suspected_at")}
+# An event has the row's scalar columns. What it leaves out a subscriber loads by the key, and a change of nothing else is no event:
+# documents (every jsonb column: bounds of a file, schema of a table, summary of a snapshot, parameters of a run),
+# a checksum, which arrives after its file, and a renewed lease, which says that the worker lives, not that the run changed.
+LEFT_OUT = {"table_files": ("checksum",), "pipeline_runs": ("heartbeat_at", "lease_expires_at", "suspected_at")}
+# Retention deletes runs by the thousand, and nobody must hear of it (see `forget_silently`). Any other delete is an event.
+FORGOTTEN = "pipeline_runs"
+
+_FORGET = parse("""
+-- name: begin@postgres
+select set_config('lakeledger.retention', 'on', true)
+
+-- name: begin@sqlite
+insert into retention_under_way (tenant_id) values (:tenant_id)
+
+-- name: end@postgres
+select set_config('lakeledger.retention', '', true)
+
+-- name: end@sqlite
+delete from retention_under_way
+""")
+
+
+@contextmanager
+def forget_silently(tx: Transaction) -> Iterator[None]:
+    """Delete runs without an event, in this transaction and as long as the block lasts: retention, not somebody who deletes by hand."""
+    tx.execute(_FORGET.begin)
+    yield
+    tx.execute(_FORGET.end)
 
 
 def install(database: Database, tx: Transaction) -> None:
@@ -32,44 +61,52 @@ def _sqlite_script(tx: Transaction) -> str:
 
 
 def _sqlite_columns(tx: Transaction, table: str) -> dict[str, str]:
+    """The columns of an event and their types."""
     rows = tx.all(statement("select name, type from pragma_table_info(:table_name) order by cid"), table_name=table)
-    return {row["name"]: row["type"] for row in rows}
+    return {row["name"]: row["type"] for row in rows if row["type"] != "jsonb" and row["name"] not in LEFT_OUT.get(table, ())}
 
 
 def _sqlite_triggers(table: str, key: str, columns: dict[str, str]) -> str:
-    changed = " or ".join(f'old."{name}" is not new."{name}"' for name in columns if name not in QUIET.get(table, ()))
+    changed = " or ".join(f'old."{name}" is not new."{name}"' for name in columns)
+    logged = "not exists (select 1 from retention_under_way)" if table == FORGOTTEN else "true"
+    old, new = _sqlite_row("old", columns), _sqlite_row("new", columns)
     return "\n".join(
         (
-            _sqlite_trigger(table, "insert", f"new.{key}", "new", None, _sqlite_row("new", columns)),
-            _sqlite_trigger(table, "update", f"new.{key}", "new", _sqlite_row("old", columns), _sqlite_row("new", columns), when=changed),
-            _sqlite_trigger(table, "delete", f"old.{key}", "old", _sqlite_row("old", columns), None),
+            _sqlite_trigger(table, "insert", f"new.{key}", "new", "null", new),
+            _sqlite_trigger(table, "update", f"new.{key}", "new", _sqlite_changes(columns), new, when=changed),
+            _sqlite_trigger(table, "delete", f"old.{key}", "old", old, "null", when=logged),
         )
     )
 
 
-def _sqlite_trigger(table: str, operation: str, key: str, side: str, before: str | None, after: str | None, when: str = "") -> str:
+def _sqlite_trigger(table: str, operation: str, key: str, side: str, before: str, after: str, when: str = "true") -> str:
     return f"""
 drop trigger if exists log_{table}_{operation};
-create trigger log_{table}_{operation} after {operation} on {table} {f"when {when}" if when else ""}
+create trigger log_{table}_{operation} after {operation} on {table} when {when}
 begin
     insert into change_log (tenant_id, table_name, operation, key, before, after, at)
-    values ({side}.tenant_id, '{table}', '{operation.upper()}', {key}, {before or "null"}, {after or "null"},
-            strftime('%Y-%m-%dT%H:%M:%f', 'now') || '000Z');
+    values ({side}.tenant_id, '{table}', '{operation.upper()}', {key}, {before}, {after}, strftime('%Y-%m-%dT%H:%M:%f', 'now') || '000Z');
 end;
 """
 
 
 def _sqlite_row(side: str, columns: dict[str, str]) -> str:
-    return f"json_object({', '.join(_sqlite_value(side, name, declared) for name, declared in columns.items())})"
+    pairs = (f"'{name}', {_sqlite_value(side, name, declared)}" for name, declared in columns.items())
+    return f"json_object({', '.join(pairs)})"
+
+
+def _sqlite_changes(columns: dict[str, str]) -> str:
+    """What the columns that changed held before, as JSON."""
+    each = (
+        f"""iif(old."{name}" is new."{name}", '', ',"{name}":' || json_quote({_sqlite_value("old", name, declared)}))"""
+        for name, declared in columns.items()
+    )
+    return f"'{{' || substr({' || '.join(each)}, 2) || '}}'"
 
 
 def _sqlite_value(side: str, name: str, declared: str) -> str:
     value = f'{side}."{name}"'
-    if declared == "boolean":
-        value = f"json(case {value} when 1 then 'true' when 0 then 'false' else 'null' end)"
-    elif declared == "jsonb":
-        value = f"json({value})"
-    return f"'{name}', {value}"
+    return f"json(case {value} when 1 then 'true' when 0 then 'false' else 'null' end)" if declared == "boolean" else value
 
 
 def _postgres_script(tx: Transaction) -> str:
@@ -80,7 +117,7 @@ def _postgres_script(tx: Transaction) -> str:
         )
     )
     policies = (_postgres_policy(row["table_name"]) for row in tenant_tables)
-    triggers = (_postgres_triggers(table, key) for table, key in WATCHED.items())
+    triggers = (_postgres_triggers(table, key, _postgres_documents(tx, table)) for table, key in WATCHED.items())
     return "\n".join((*policies, _POSTGRES_NO_TRUNCATE, *triggers))
 
 
@@ -106,13 +143,27 @@ create policy tenant_only on {table}
 """
 
 
-def _postgres_triggers(table: str, key: str) -> str:
-    arguments = ", ".join(f"'{name}'" for name in (key, *QUIET.get(table, ())))
+def _postgres_documents(tx: Transaction, table: str) -> list[str]:
+    columns = tx.all(
+        statement(
+            "select column_name from information_schema.columns"
+            " where table_schema = current_schema() and table_name = :table_name and data_type = 'jsonb' order by ordinal_position"
+        ),
+        table_name=table,
+    )
+    return [row["column_name"] for row in columns]
+
+
+def _postgres_triggers(table: str, key: str, documents: list[str]) -> str:
+    arguments = ", ".join(f"'{name}'" for name in (key, *documents, *LEFT_OUT.get(table, ())))
+    logged = "when (coalesce(current_setting('lakeledger.retention', true), '') <> 'on')" if table == FORGOTTEN else ""
     return f"""
 create or replace trigger order_writers before insert or update or delete on {table}
     for each statement execute function lakeledger_order_writers();
-create or replace trigger log_change after insert or update or delete on {table}
+create or replace trigger log_change after insert or update on {table}
     for each row execute function lakeledger_log_change({arguments});
+create or replace trigger log_delete after delete on {table}
+    for each row {logged} execute function lakeledger_log_change({arguments});
 create or replace trigger no_truncate before truncate on {table}
     for each statement execute function lakeledger_no_truncate();
 """

@@ -7,15 +7,19 @@ from dataclasses import dataclass
 from datetime import datetime
 from typing import Any
 
-from lakeledger.db import Store
-from lakeledger.db.queries import load
+from lakeledger.db import Row, Store
+from lakeledger.db.derived import WATCHED
+from lakeledger.db.queries import load, statement
 
 sql = load("lakeledger.events")
 
 
 @dataclass(frozen=True)
 class Change:
-    """One change of one row. `before` is None for an INSERT, `after` for a DELETE."""
+    """One change of one row: its columns before and after, without documents and other large ones, which `Changes.load` gives.
+
+    `before` is None for an INSERT, `after` for a DELETE. `seq` orders the changes of one tenant.
+    """
 
     seq: int
     tenant_id: str
@@ -36,4 +40,17 @@ class Changes:
     def after(self, seq: int = 0, table: str | None = None, limit: int = 1_000) -> Sequence[Change]:
         """The changes behind that sequence number, oldest first, a page at a time."""
         with self._store.read() as tx:
-            return [Change(**row) for row in tx.all(sql.changes_after, after=seq, table_name=table, page_size=limit)]
+            return [_change(row) for row in tx.all(sql.changes_after, after=seq, table_name=table, page_size=limit)]
+
+    def load(self, change: Change) -> Row | None:
+        """The whole row of a change as it is now, or None if it is gone."""
+        key = WATCHED[change.table_name]
+        query = statement(f"select * from {change.table_name} where tenant_id = :tenant_id and {key} = :key")  # noqa: S608 - our own names
+        with self._store.read() as tx:
+            return tx.one(query, key=change.key)
+
+
+def _change(row: Row) -> Change:
+    """A row of the log; of an update it has only what was there before and is not any more."""
+    whole = {**row["after"], **row["before"]} if row["operation"] == "UPDATE" else row["before"]
+    return Change(**{**row, "before": whole})

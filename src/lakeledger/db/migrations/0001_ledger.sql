@@ -266,3 +266,12 @@ create index metadata_records_by_kind on metadata_records (tenant_id, kind, prod
 create index metadata_records_by_table on metadata_records (tenant_id, kind, name_key, produced_at desc, record_id desc);
 create unique index metadata_records_once on metadata_records (tenant_id, dedupe_key) where dedupe_key is not null;
 create index metadata_records_by_run on metadata_records (tenant_id, run_id);
+
+-- How far each subscriber has read the change log; what the slowest has not seen is kept.
+create table subscriber_cursor (
+    tenant_id  text not null,
+    subscriber text not null,
+    seq        bigint not null,
+    updated_at timestamptz not null,
+    primary key (tenant_id, subscriber)
+);

@@ -32,18 +32,21 @@ begin
 end
 $$;
 
--- Arguments: the key column, then the columns whose change alone is no news.
+-- Arguments: the key column, then the columns that an event leaves out. `before` of an update has only what changed.
 create function lakeledger_log_change() returns trigger language plpgsql as $$
 declare
-    old_row jsonb := case when tg_op <> 'INSERT' then to_jsonb(old) end;
-    new_row jsonb := case when tg_op <> 'DELETE' then to_jsonb(new) end;
-    quiet   text[] := coalesce(tg_argv[1:], '{}');
+    old_row jsonb := case when tg_op <> 'INSERT' then to_jsonb(old) - coalesce(tg_argv[1:], '{}') end;
+    new_row jsonb := case when tg_op <> 'DELETE' then to_jsonb(new) - coalesce(tg_argv[1:], '{}') end;
+    subject jsonb := coalesce(new_row, old_row);
 begin
-    if tg_op = 'UPDATE' and old_row - quiet = new_row - quiet then
-        return null;
+    if tg_op = 'UPDATE' then
+        old_row := (select jsonb_object_agg(each.key, each.value) from jsonb_each(old_row) each where each.value <> new_row -> each.key);
+        if old_row is null then
+            return null;
+        end if;
     end if;
     execute format('insert into %I.change_log (tenant_id, table_name, operation, key, before, after) values ($1, $2, $3, $4, $5, $6)', tg_table_schema)
-        using coalesce(new_row, old_row) ->> 'tenant_id', tg_table_name, tg_op, coalesce(new_row, old_row) ->> tg_argv[0], old_row, new_row;
+        using subject ->> 'tenant_id', tg_table_name, tg_op, subject ->> tg_argv[0], old_row, new_row;
     return null;
 end
 $$;

@@ -11,3 +11,6 @@ create table change_log (
 
 create index change_log_by_tenant on change_log (tenant_id, seq);
 create index change_log_by_table on change_log (tenant_id, table_name, seq);
+
+-- A row in here, never committed, tells the triggers that retention is deleting.
+create table retention_under_way (tenant_id text not null);
