@@ -11,6 +11,12 @@ from decimal import Decimal
 from enum import Enum
 from pathlib import PurePath
 from typing import Any
+from uuid import UUID
+
+from lakeledger.errors import Invalid
+
+# Ids are text in the ledger; callers may hold them as UUIDs.
+Id = str | UUID
 
 
 def to_text(at: datetime) -> str:
@@ -24,6 +30,19 @@ def to_time(text: str) -> datetime:
     """The timestamp that `to_text` (or any ISO 8601 writer) wrote."""
     at = datetime.fromisoformat(text)
     return at.replace(tzinfo=UTC) if at.tzinfo is None else at.astimezone(UTC)
+
+
+def to_moment(value: datetime | str) -> datetime:
+    """A time that a caller names: a datetime with a time zone, or the same as text. Raises Invalid."""
+    try:
+        at = datetime.fromisoformat(value) if isinstance(value, str) else value
+        if not isinstance(at, datetime):
+            raise TypeError
+    except (TypeError, ValueError) as error:
+        raise Invalid(f"{value!r} is no time: write it as 2026-01-31T12:00:00Z") from error
+    if at.tzinfo is None:
+        raise Invalid(f"{value!s} needs a time with a time zone: add one, for example 2026-01-31T12:00:00Z")
+    return at.astimezone(UTC)
 
 
 def to_json(value: Any) -> str:

@@ -11,6 +11,7 @@ from types import TracebackType
 from typing import TYPE_CHECKING, Any, Self
 
 from lakeledger import codec, config, db
+from lakeledger.codec import Id
 from lakeledger.config import Settings, SparkSettings
 from lakeledger.db import Store, migrate
 from lakeledger.errors import Invalid, NotFound
@@ -20,7 +21,8 @@ from lakeledger.pipelines.own_session import Sessions
 from lakeledger.pipelines.write import Write, write
 from lakeledger.records import Records
 from lakeledger.runs import ActiveRun, ActiveStep, NewRun, Runs, this_worker, user_name
-from lakeledger.sync import Advance, Capture, Position, parse_source
+from lakeledger.sync import Advance, Capture, Source, parse_source
+from lakeledger.sync.kinds import PositionLike, as_position
 from lakeledger.tables import Committed, Tables, parse_name
 from lakeledger.tables.checksums import Checksums
 from lakeledger.tables.warehouse import Move, Warehouse
@@ -109,9 +111,9 @@ class Ledger:
         parameters: dict[str, Any] | None = None,
         config_version: str | None = None,
         config_hash: str | None = None,
-        idempotency_key: str | None = None,
-        retry_of: str | None = None,
-        parent_run_id: str | None = None,
+        idempotency_key: Id | None = None,
+        retry_of: Id | None = None,
+        parent_run_id: Id | None = None,
         exclusive: bool = False,
     ) -> ActiveRun:
         """A run, to be used in a `with` block. An exclusive one raises Conflict while another holds the pipeline."""
@@ -123,9 +125,9 @@ class Ledger:
             parameters=parameters or {},
             config_version=config_version,
             config_hash=config_hash,
-            idempotency_key=idempotency_key,
-            retry_of=retry_of,
-            parent_run_id=parent_run_id,
+            idempotency_key=_text(idempotency_key),
+            retry_of=_text(retry_of),
+            parent_run_id=_text(parent_run_id),
             exclusive=exclusive,
         )
         return ActiveRun(self.store, new, self.worker, self.settings.lease_seconds)
@@ -135,9 +137,9 @@ class Ledger:
         frame: DataFrame,
         table: str,
         *,
-        position: Advance | tuple[str, Position] | None = None,
+        position: Advance | tuple[str | Source, PositionLike] | None = None,
         run: ActiveRun | ActiveStep | None = None,
-        batch_id: str | None = None,
+        batch_id: Id | None = None,
         format: str | None = None,
         partition_by: Sequence[str] | None = None,
         evolve: bool = False,
@@ -156,7 +158,7 @@ class Ledger:
             partition_by=None if partition_by is None else tuple(partition_by),
             evolve=evolve,
             base_version=base_version,
-            batch_id=batch_id,
+            batch_id=_text(batch_id),
             position=_advance(position),
         )
         return self._write(frame, request, run)
@@ -167,9 +169,9 @@ class Ledger:
         table: str,
         *,
         by_partition: bool = False,
-        position: Advance | tuple[str, Position] | None = None,
+        position: Advance | tuple[str | Source, PositionLike] | None = None,
         run: ActiveRun | ActiveStep | None = None,
-        batch_id: str | None = None,
+        batch_id: Id | None = None,
         format: str | None = None,
         partition_by: Sequence[str] | None = None,
         base_version: int | None = None,
@@ -186,12 +188,12 @@ class Ledger:
             base_version=base_version,
             format=format,
             partition_by=None if partition_by is None else tuple(partition_by),
-            batch_id=batch_id,
+            batch_id=_text(batch_id),
             position=_advance(position),
         )
         return self._write(frame, request, run)
 
-    def read(self, table: str, version: int | None = None, at: datetime | None = None) -> DataFrame:
+    def read(self, table: str, version: int | None = None, at: datetime | str | None = None) -> DataFrame:
         """A table as a DataFrame: now, at a version, or as it was at a time. Raises NotFound."""
         from lakeledger.pipelines.read import read
 
@@ -266,7 +268,7 @@ def open(
     return Ledger(config.load(url=target, warehouse=warehouse, tenant=tenant), spark)
 
 
-def _advance(position: Advance | tuple[str, Position] | None) -> Advance | None:
+def _advance(position: Advance | tuple[str | Source, PositionLike] | None) -> Advance | None:
     if position is None or isinstance(position, Advance):
         return position
     try:
@@ -275,7 +277,11 @@ def _advance(position: Advance | tuple[str, Position] | None) -> Advance | None:
         raise Invalid(
             "position must be Advance(…) or a pair (source, position), for example ('shop.orders', TimestampPosition(…))"
         ) from error
-    return Advance(parse_source(source), to)
+    return Advance(parse_source(source) if isinstance(source, str) else source, as_position(to))
+
+
+def _text(value: Id | None) -> str | None:
+    return None if value is None else str(value)
 
 
 def _batch_of(request: Write, move: Advance) -> str:

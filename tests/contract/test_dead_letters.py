@@ -350,4 +350,4 @@ def test_an_id_at_the_source_may_be_anything(ledger: Ledger, source_id: Any) -> 
     letter = ledger.dead_letters.add(new({"qty": 1}, source_record_id=source_id))
     assert letter.source_record_id == str(source_id)
     assert ledger.dead_letters.add(new({"qty": 2}, source_record_id=str(source_id))).id == letter.id
-    assert ledger.dead_letters.claim(ids=[UUID(int=9)]) == []  # type: ignore[list-item]
+    assert ledger.dead_letters.claim(ids=[UUID(int=9)]) == []

@@ -358,7 +358,7 @@ def test_a_record_that_had_to_be_changed_is_not_complete(ledger: Ledger) -> None
 
 def test_an_error_is_found_by_an_id_that_is_no_text(ledger: Ledger) -> None:
     with pytest.raises(NotFound, match="no error '00000000-0000-0000-0000-000000000007'"):
-        ledger.errors.get(UUID(int=7))  # type: ignore[arg-type]
+        ledger.errors.get(UUID(int=7))
 
 
 def test_long_hostile_texts_are_logged_quickly(ledger: Ledger) -> None:

@@ -6,6 +6,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from datetime import timedelta
 
+from lakeledger.codec import Id
 from lakeledger.db import Store
 from lakeledger.runs import recovery, store
 from lakeledger.runs.active import ActiveRun, ActiveStep
@@ -60,7 +61,7 @@ class Runs:
     _store: Store
     _worker: Worker
 
-    def get(self, run_id: str) -> Run:
+    def get(self, run_id: Id) -> Run:
         """The run with that id, or with an id that begins so. Raises NotFound."""
         with self._store.read() as tx:
             return store.get(tx, run_id)
@@ -70,22 +71,22 @@ class Runs:
         with self._store.read() as tx:
             return store.list_page(tx, pipeline, status, limit, before)
 
-    def steps(self, run_id: str) -> Sequence[Step]:
+    def steps(self, run_id: Id) -> Sequence[Step]:
         """The steps of a run, in order."""
         with self._store.read() as tx:
             return store.steps(tx, store.get(tx, run_id).id)
 
-    def transitions(self, entity_id: str) -> Sequence[Transition]:
+    def transitions(self, entity_id: Id) -> Sequence[Transition]:
         """Every change of state of a run or a step."""
         with self._store.read() as tx:
             return store.transitions(tx, entity_id)
 
-    def finish(self, run_id: str, outcome: Outcome) -> Run:
+    def finish(self, run_id: Id, outcome: Outcome) -> Run:
         """End a run from outside. Raises NotFound, or Conflict if it has already ended."""
         with self._store.write() as tx:
             return store.finish(tx, run_id, outcome, self._worker.name, from_outside=True)
 
-    def cancel(self, run_id: str, reason: str) -> Run:
+    def cancel(self, run_id: Id, reason: str) -> Run:
         """Stop a run: its worker is refused at its next commit."""
         return self.finish(run_id, cancelled(reason))
 

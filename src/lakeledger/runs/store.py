@@ -7,6 +7,7 @@ from datetime import datetime, timedelta
 from typing import Any
 
 from lakeledger import clock
+from lakeledger.codec import Id
 from lakeledger.db import Row, Transaction
 from lakeledger.db.queries import load
 from lakeledger.errors import Conflict, Fenced, Invalid, NotFound
@@ -85,7 +86,7 @@ def in_the_way(tx: Transaction, new: NewRun) -> list[Run]:
     return list({run.id: run for run in found if run and run.status == Status.RUNNING}.values())
 
 
-def finish(tx: Transaction, run_id: str, outcome: Outcome, actor: str, *, from_outside: bool = False) -> Run:
+def finish(tx: Transaction, run_id: Id, outcome: Outcome, actor: str, *, from_outside: bool = False) -> Run:
     """End a run. Steps that it did not reach are SKIPPED; from outside, those that its worker is at are CANCELLED.
 
     Raises NotFound, or Conflict if it has already ended.
@@ -136,8 +137,9 @@ def count(tx: Transaction, run_id: str, counters: Counters, commits: int = 0) ->
     tx.execute(sql.count_run, run_id=run_id, commits=commits, **vars(counters))
 
 
-def get(tx: Transaction, run_id: str) -> Run:
+def get(tx: Transaction, run_id: Id) -> Run:
     """The run with that id, or the only one whose id begins so. Raises NotFound, or Invalid if several do."""
+    run_id = str(run_id)
     if row := tx.one(sql.get_run, run_id=run_id):
         return Run(**row)
     # Ids of the same shape have the same order in every collation; text that is merely longer has not.
@@ -247,9 +249,9 @@ def steps(tx: Transaction, run_id: str) -> list[Step]:
     return [Step(**row) for row in tx.all(sql.list_steps, run_id=run_id)]
 
 
-def transitions(tx: Transaction, entity_id: str) -> list[Transition]:
+def transitions(tx: Transaction, entity_id: Id) -> list[Transition]:
     """Every change of state of a run or a step, in order."""
-    return [Transition(**row) for row in tx.all(sql.list_transitions, entity_id=entity_id)]
+    return [Transition(**row) for row in tx.all(sql.list_transitions, entity_id=str(entity_id))]
 
 
 def _earlier_attempt(tx: Transaction, new: NewRun) -> str | None:

@@ -9,6 +9,7 @@ from functools import lru_cache
 from typing import TypeVar
 
 from lakeledger import codec
+from lakeledger.codec import Id
 from lakeledger.db import Row, Transaction
 from lakeledger.db.queries import Query
 from lakeledger.errors import Invalid, NotFound
@@ -19,7 +20,7 @@ from lakeledger.sync.model import Source, key_part
 E = TypeVar("E", bound=StrEnum)
 
 
-def by_id(tx: Transaction, exact: Query, begins: Query, row_id: str, what: str) -> Row:
+def by_id(tx: Transaction, exact: Query, begins: Query, row_id: Id, what: str) -> Row:
     """The row with that id, or the only one whose id begins so. Raises NotFound, or Invalid if several do."""
     row_id = str(row_id)
     if row := tx.one(exact, id=row_id):

@@ -10,6 +10,7 @@ from types import TracebackType
 from typing import Any, Protocol, Self
 
 from lakeledger import codec, config, db
+from lakeledger.codec import Id, to_moment
 from lakeledger.config import RetentionSettings
 from lakeledger.db import Store, migrate
 from lakeledger.errors import Invalid
@@ -19,7 +20,7 @@ from lakeledger.sync.background import BackgroundCleanup
 from lakeledger.sync.capture import Capture
 from lakeledger.sync.dead_letters import DeadLetter, NewLetter, Replay
 from lakeledger.sync.errors import ErrorLog, NewError
-from lakeledger.sync.kinds import Position, TimestampPosition, infer_position
+from lakeledger.sync.kinds import PositionLike, TimestampPosition, as_position
 from lakeledger.sync.masking import plain
 from lakeledger.sync.model import Marker, MarkerType, Source
 from lakeledger.sync.schemas import SchemaDefinition, SchemaVersion
@@ -100,21 +101,23 @@ class MetadataManager:
     def update_stream_position(
         self,
         schema_name: str,
-        position: Mapping[str, Any] | Position,
+        position: PositionLike,
         table_name: str | None = None,
-        sync_run_id: str | None = None,
+        sync_run_id: Id | None = None,
         *,
         order_by: str | None = None,
         expected_version: int | None = None,
         force: bool = False,
         reason: str | None = None,
     ) -> Marker:
-        """Note how far a stream was read. The kind is told from the document; `order_by` names the field that orders a free one.
+        """Note how far a stream was read: a document, a whole number, a time or a typed position.
+
+        A document's kind is told by what stands in it; `order_by` names the field that orders a free one.
 
         Raises Conflict if it would go back (unless forced) or is not at `expected_version`, Fenced if the run has ended.
         """
         source = Source(schema_name, table_name, MarkerType.STREAM)
-        to = _position(position, order_by)
+        to = as_position(position, order_by)
         return self.capture.positions.advance(source, to, expected_version, force=force, reason=reason, run_id=sync_run_id)
 
     def get_stream_position(self, schema_name: str, table_name: str | None = None) -> dict[str, Any] | None:
@@ -124,16 +127,18 @@ class MetadataManager:
     def update_batch_timestamp(
         self,
         schema_name: str,
-        timestamp: datetime,
+        timestamp: datetime | str,
         table_name: str | None = None,
-        sync_run_id: str | None = None,
+        sync_run_id: Id | None = None,
         *,
         force: bool = False,
         reason: str | None = None,
     ) -> Marker:
-        """Note up to which time a table was read. Raises Conflict if it would go back, unless forced."""
+        """Note up to which time, with its zone, a table was read. Raises Conflict if it would go back, unless forced."""
         source = Source(schema_name, table_name, MarkerType.BATCH)
-        return self.capture.positions.advance(source, TimestampPosition(timestamp), force=force, reason=reason, run_id=sync_run_id)
+        return self.capture.positions.advance(
+            source, TimestampPosition(to_moment(timestamp)), force=force, reason=reason, run_id=sync_run_id
+        )
 
     def get_batch_timestamp(self, schema_name: str, table_name: str | None = None) -> datetime | None:
         """Up to which time a table was read, or None. Raises Invalid if its position is no time."""
@@ -146,11 +151,11 @@ class MetadataManager:
         return marker.position.at
 
     def update_initial_position(
-        self, schema_name: str, position: Mapping[str, Any] | Position, table_name: str | None = None, sync_run_id: str | None = None
+        self, schema_name: str, position: PositionLike, table_name: str | None = None, sync_run_id: Id | None = None
     ) -> Marker:
         """Note where the first copy of a schema or table was taken."""
         source = Source(schema_name, table_name, MarkerType.INITIAL)
-        return self.capture.positions.advance(source, _position(position, None), run_id=sync_run_id)
+        return self.capture.positions.advance(source, as_position(position), run_id=sync_run_id)
 
     def get_initial_position(self, schema_name: str, table_name: str | None = None) -> dict[str, Any] | None:
         """Where the first copy was taken, or None."""
@@ -168,7 +173,7 @@ class MetadataManager:
         schema_definition: SchemaDefinition | Mapping[str, Any],
         evolution_type: str | None = None,
         policy: str | None = None,
-        sync_run_id: str | None = None,
+        sync_run_id: Id | None = None,
     ) -> SchemaVersion:
         """A new version, or the latest if nothing changed. Raises Conflict if the policy refuses the change."""
         return self.capture.schemas.register(
@@ -190,8 +195,8 @@ class MetadataManager:
         config_hash: str | None = None,
         source_info: Mapping[str, Any] | None = None,
         destination_info: Mapping[str, Any] | None = None,
-        instance_id: str | None = None,
-        node_id: str | None = None,
+        instance_id: Id | None = None,
+        node_id: Id | None = None,
     ) -> SyncRun:
         """Begin a sync run. It is kept alive until it is completed or this manager is closed. No credentials are stored."""
         self._secrets |= secrets_in([source_info and dict(source_info), destination_info and dict(destination_info)])
@@ -200,7 +205,7 @@ class MetadataManager:
 
     def complete_sync_run(
         self,
-        sync_run_id: str,
+        sync_run_id: Id,
         status: str = "completed",
         statistics: SyncRunStatistics | None = None,
         error_message: str | None = None,
@@ -209,11 +214,11 @@ class MetadataManager:
         """End a sync run. Raises NotFound, or Conflict if it has already ended."""
         return self.capture.runs.complete(sync_run_id, status, statistics, self._hide(error_message), self._hide(error_details))
 
-    def get_sync_run(self, sync_run_id: str) -> SyncRun:
+    def get_sync_run(self, sync_run_id: Id) -> SyncRun:
         """A sync run. Raises NotFound."""
         return self.capture.runs.get(sync_run_id)
 
-    def heartbeat(self, sync_run_id: str) -> bool:
+    def heartbeat(self, sync_run_id: Id) -> bool:
         """Keep alive a run that another process began. False: its lease is lost."""
         return self.capture.runs.heartbeat(sync_run_id)
 
@@ -223,14 +228,14 @@ class MetadataManager:
         table_name: str | None,
         error_type: str,
         error_message: str,
-        sync_run_id: str | None = None,
+        sync_run_id: Id | None = None,
         error_code: str | None = None,
         error_details: Mapping[str, Any] | None = None,
         stack_trace: str | None = None,
         record_data: Any = None,
         operation_type: str | None = None,
         max_retries: int | None = None,
-        source_record_id: str | None = None,
+        source_record_id: object = None,
     ) -> ErrorLog:
         """Note an error with its context. Without `max_retries`, its type decides whether it is worth trying again."""
         new = NewError(
@@ -253,19 +258,19 @@ class MetadataManager:
         """Take the errors whose time to be tried again has come, oldest first. For so many seconds nobody else gets them."""
         return self.capture.errors.due(limit, seconds)
 
-    def retry_failed(self, error_id: str | ErrorLog, error: BaseException | str | None = None) -> ErrorLog:
+    def retry_failed(self, error_id: Id | ErrorLog, error: BaseException | str | None = None) -> ErrorLog:
         """Note that trying again failed: the next time is set, or after the last one the record becomes a dead letter."""
         return self.capture.errors.retried(error_id, error, self._secrets)
 
-    def retry_succeeded(self, error_id: str | ErrorLog) -> ErrorLog:
+    def retry_succeeded(self, error_id: Id | ErrorLog) -> ErrorLog:
         """Note that trying again worked: the error is resolved."""
         return self.capture.errors.succeeded(error_id)
 
-    def resolve_error(self, error_id: str, note: str | None = None, resolved_by: str | None = None) -> ErrorLog:
+    def resolve_error(self, error_id: Id, note: str | None = None, resolved_by: str | None = None) -> ErrorLog:
         """Settle an open error. Raises Conflict if it is settled."""
         return self.capture.errors.resolve(error_id, note, resolved_by)
 
-    def ignore_error(self, error_id: str, note: str | None = None, resolved_by: str | None = None) -> ErrorLog:
+    def ignore_error(self, error_id: Id, note: str | None = None, resolved_by: str | None = None) -> ErrorLog:
         """Put an open error aside. Raises Conflict if it is settled."""
         return self.capture.errors.ignore(error_id, note, resolved_by)
 
@@ -275,9 +280,9 @@ class MetadataManager:
         table_name: str | None,
         operation_type: str,
         record_data: Any,
-        sync_run_id: str | None = None,
-        error_log_id: str | None = None,
-        source_record_id: str | None = None,
+        sync_run_id: Id | None = None,
+        error_log_id: Id | None = None,
+        source_record_id: object = None,
         error_message: str | None = None,
         error_type: str | None = None,
     ) -> DeadLetter:
@@ -300,13 +305,13 @@ class MetadataManager:
         return self.capture.dead_letters.claim(limit, worker, seconds)
 
     def resolve_dead_letter(
-        self, letter_id: str, method: str = "manual", resolved_by: str | None = None, note: str | None = None, worker: str | None = None
+        self, letter_id: Id, method: str = "manual", resolved_by: str | None = None, note: str | None = None, worker: str | None = None
     ) -> DeadLetter:
         """Settle a letter, and the error that it came from. `worker` is who claimed it, if somebody did."""
         return self.capture.dead_letters.resolve(letter_id, method, resolved_by, note, worker)
 
     def discard_dead_letter(
-        self, letter_id: str, resolved_by: str | None = None, note: str | None = None, worker: str | None = None
+        self, letter_id: Id, resolved_by: str | None = None, note: str | None = None, worker: str | None = None
     ) -> DeadLetter:
         """Give a letter up. `worker` is who claimed it, if somebody did."""
         return self.capture.dead_letters.discard(letter_id, resolved_by, note, worker)
@@ -356,14 +361,6 @@ class MetadataManager:
             database.close()
             raise
         return Capture(Store(database, settings.tenant), this_worker(), settings.lease_seconds, settings.capture, settings.retention)
-
-
-def _position(position: Mapping[str, Any] | Position, order_by: str | None) -> Position:
-    if isinstance(position, Mapping):
-        return infer_position(dict(position), order_by)
-    if not hasattr(position, "order_key"):
-        raise Invalid(f"a position is a document such as {{'lsn': '0/16B3748'}}, not {position!r}")
-    return position
 
 
 def _check_target(target: object, tenant: str | None) -> None:

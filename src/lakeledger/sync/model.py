@@ -9,7 +9,7 @@ from typing import Any
 
 from lakeledger import codec
 from lakeledger.errors import Invalid
-from lakeledger.sync.kinds import Position, parse_position
+from lakeledger.sync.kinds import Position, as_position, parse_position
 
 
 class MarkerType(StrEnum):
@@ -116,13 +116,19 @@ class MarkerChange:
 
 @dataclass(frozen=True)
 class Advance:
-    """Move a source's position. With `expected_version`, only from that version (0: there must be none yet)."""
+    """Move a source's position. With `expected_version`, only from that version (0: there must be none yet).
+
+    The position may be given as a document, a whole number or a time, too.
+    """
 
     source: Source
     to: Position
     expected_version: int | None = None
     force: bool = False
     reason: str | None = None
+
+    def __post_init__(self) -> None:
+        object.__setattr__(self, "to", as_position(self.to))
 
 
 @dataclass(frozen=True)

@@ -8,6 +8,7 @@ from datetime import datetime, timedelta
 from enum import StrEnum
 from typing import Any
 
+from lakeledger.codec import Id
 from lakeledger.db import Store, Transaction
 from lakeledger.errors import Invalid
 from lakeledger.redaction import scrub_value
@@ -113,8 +114,8 @@ class NewSync:
     config_hash: str | None = None
     source_info: Mapping[str, Any] | None = None
     destination_info: Mapping[str, Any] | None = None
-    instance_id: str | None = None
-    node_id: str | None = None
+    instance_id: Id | None = None
+    node_id: Id | None = None
 
 
 class SyncRuns:
@@ -139,8 +140,8 @@ class SyncRuns:
             sync_mode=word(SyncMode, new.sync_mode).value,
             source_info=plain(new.source_info),
             destination_info=plain(new.destination_info),
-            instance_id=new.instance_id,
-            node_id=new.node_id,
+            instance_id=None if new.instance_id is None else str(new.instance_id),
+            node_id=None if new.node_id is None else str(new.node_id),
         )
         with self._store.write() as tx:
             run = run_store.begin(tx, run_store.add(tx, wanted, self._worker.name).id, self._worker, self._lease_seconds)
@@ -149,7 +150,7 @@ class SyncRuns:
 
     def complete(
         self,
-        run_id: str,
+        run_id: Id,
         status: str,
         statistics: SyncRunStatistics | None = None,
         error_message: str | None = None,
@@ -165,13 +166,13 @@ class SyncRuns:
         self._heartbeats.drop(ended.id)
         return as_sync_run(ended)
 
-    def heartbeat(self, run_id: str) -> bool:
+    def heartbeat(self, run_id: Id) -> bool:
         """Say that a run that another process began is still at work. False: its lease is lost."""
         with self._store.write() as tx:
             run = _sync_run(tx, run_id)
             return run_store.renew(tx, Fence(run.id, run.lease_token), self._lease_seconds)
 
-    def get(self, run_id: str) -> SyncRun:
+    def get(self, run_id: Id) -> SyncRun:
         """The run with that id. Raises NotFound."""
         with self._store.read() as tx:
             return as_sync_run(_sync_run(tx, run_id))
@@ -193,7 +194,7 @@ class SyncRuns:
         self._heartbeats.close()
 
 
-def _sync_run(tx: Transaction, run_id: str) -> Run:
+def _sync_run(tx: Transaction, run_id: Id) -> Run:
     """The run, if it is one of capture's. Raises NotFound, or Invalid if it is a run of another kind."""
     run = run_store.get(tx, run_id)
     if run.run_kind != KIND:

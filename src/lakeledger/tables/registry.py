@@ -7,6 +7,7 @@ from contextlib import suppress
 from dataclasses import dataclass, replace
 from datetime import datetime, timedelta
 
+from lakeledger import codec
 from lakeledger.db import Store
 from lakeledger.errors import Invalid
 from lakeledger.runs import Worker
@@ -34,10 +35,11 @@ class Tables:
             table = store.find(tx, parse_name(name))
         return self._placed(table) if table else None
 
-    def view(self, name: str, version: int | None = None, at: datetime | None = None) -> View:
-        """A table at a version or a time: schema and files. Raises NotFound."""
+    def view(self, name: str, version: int | None = None, at: datetime | str | None = None) -> View:
+        """A table at a version or a time: schema and files. Raises NotFound, or Invalid for a time without a time zone."""
+        moment = None if at is None else codec.to_moment(at)
         with self._store.read() as tx:
-            view = store.view(tx, parse_name(name), version, at)
+            view = store.view(tx, parse_name(name), version, moment)
         return replace(view, table=self._placed(view.table))
 
     def metadata(self, name: str) -> TableMetadata | None:

@@ -6,6 +6,7 @@ from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass
 
 from lakeledger import clock
+from lakeledger.codec import Id
 from lakeledger.db import Store
 from lakeledger.sync.dead_letters import store
 from lakeledger.sync.dead_letters.model import (
@@ -45,7 +46,7 @@ class DeadLetters:
         with self._store.write() as tx:
             return store.add(tx, new, self._masking, known)
 
-    def get(self, letter_id: str) -> DeadLetter:
+    def get(self, letter_id: Id) -> DeadLetter:
         """The letter with that id, or with an id that begins so. Raises NotFound."""
         with self._store.read() as tx:
             return store.get(tx, letter_id)
@@ -76,7 +77,7 @@ class DeadLetters:
         schema: str | None = None,
         table: str | None = None,
         fingerprint: str | None = None,
-        ids: Sequence[str] | None = None,
+        ids: Sequence[Id] | None = None,
     ) -> Sequence[DeadLetter]:
         """Hold the oldest letters that nobody holds, or with `ids` all of those that nobody holds. Nobody else gets them meanwhile.
 
@@ -86,18 +87,18 @@ class DeadLetters:
         with self._store.write() as tx:
             return store.claim(tx, how, chosen, limit) if ids is None else store.claim_these(tx, how, chosen, ids)
 
-    def renew(self, letter_id: str, seconds: float = HOLD_SECONDS, worker: str | None = None) -> DeadLetter:
+    def renew(self, letter_id: Id, seconds: float = HOLD_SECONDS, worker: str | None = None) -> DeadLetter:
         """Hold a letter for so many seconds from now. Raises NotFound, or Conflict if the worker does not hold it any more."""
         with self._store.write() as tx:
             return store.renew(tx, letter_id, Claim(worker or self._actor, seconds))
 
-    def release(self, letter_id: str, worker: str | None = None) -> DeadLetter:
+    def release(self, letter_id: Id, worker: str | None = None) -> DeadLetter:
         """Give a letter back untried. Raises NotFound, or Conflict if the worker does not hold it."""
         with self._store.write() as tx:
             return store.release(tx, letter_id, worker or self._actor)
 
     def resolve(
-        self, letter_id: str, method: str = "manual", by: str | None = None, note: str | None = None, worker: str | None = None
+        self, letter_id: Id, method: str = "manual", by: str | None = None, note: str | None = None, worker: str | None = None
     ) -> DeadLetter:
         """The record is dealt with; so is its error. `by` is written down; with `worker`, that worker must still hold the letter.
 
@@ -105,14 +106,14 @@ class DeadLetters:
         """
         return self._settle(letter_id, Settlement(LetterStatus.RESOLVED, method, by or worker or self._actor, note), worker)
 
-    def discard(self, letter_id: str, by: str | None = None, note: str | None = None, worker: str | None = None) -> DeadLetter:
+    def discard(self, letter_id: Id, by: str | None = None, note: str | None = None, worker: str | None = None) -> DeadLetter:
         """The record is not wanted; its error is ignored. `by` is written down; with `worker`, that worker must still hold the letter.
 
         Raises NotFound, or Conflict if it is settled or somebody else holds it.
         """
         return self._settle(letter_id, Settlement(LetterStatus.DISCARDED, "discarded", by or worker or self._actor, note), worker)
 
-    def failed_again(self, letter_id: str, error: BaseException | str, worker: str | None = None, known: Iterable[str] = ()) -> DeadLetter:
+    def failed_again(self, letter_id: Id, error: BaseException | str, worker: str | None = None, known: Iterable[str] = ()) -> DeadLetter:
         """One more attempt failed; the letter waits again. Raises NotFound, or Conflict if it is settled or somebody else holds it."""
         with self._store.write() as tx:
             return store.fail_again(tx, store.open_letter(tx, letter_id, (self._actor, worker or self._actor)), error, known)
@@ -138,7 +139,7 @@ class DeadLetters:
         claim = Claim(f"{self._actor} (replay {clock.new_id()[-6:]})", seconds)
         return Replayer(self._store, claim, callback, batch, known).run(Filter(schema, table, fingerprint), limit, dry_run=dry_run)
 
-    def _settle(self, letter_id: str, how: Settlement, worker: str | None) -> DeadLetter:
+    def _settle(self, letter_id: Id, how: Settlement, worker: str | None) -> DeadLetter:
         with self._store.write() as tx:
             letter = store.held_letter(tx, letter_id, worker) if worker else store.open_letter(tx, letter_id, (self._actor,))
             return store.settle(tx, letter, how)

@@ -8,6 +8,7 @@ from enum import StrEnum
 from typing import Any
 
 from lakeledger import codec
+from lakeledger.codec import Id
 from lakeledger.errors import Invalid
 from lakeledger.sync.failures import OperationType
 
@@ -44,8 +45,8 @@ class NewLetter:
     table_name: str | None
     operation_type: OperationType | str
     record_data: Any
-    sync_run_id: str | None = None
-    error_log_id: str | None = None
+    sync_run_id: Id | None = None
+    error_log_id: Id | None = None
     source_record_id: object = None
     error_message: object = None
     error_type: str | None = None

@@ -7,6 +7,7 @@ from datetime import datetime, timedelta
 from typing import Any
 
 from lakeledger import clock, codec
+from lakeledger.codec import Id
 from lakeledger.db import Row, Transaction
 from lakeledger.db.queries import load
 from lakeledger.errors import Conflict, Invalid, NotFound
@@ -50,14 +51,14 @@ def put(tx: Transaction, draft: Draft) -> DeadLetter:
     return _letter(tx.one(sql.put_letter, id=clock.new_id(), **vars(draft)))
 
 
-def count_failure(tx: Transaction, letter_id: str, draft: Draft) -> DeadLetter | None:
+def count_failure(tx: Transaction, letter_id: Id, draft: Draft) -> DeadLetter | None:
     """Count one more failure of that letter, which nobody holds then. None if it is not waiting any more."""
     seen = {name: getattr(draft, name) for name in ("error_type", "error_message", "fingerprint", "source_record_id")}
     row = tx.one(sql.count_failure, id=letter_id, **seen)
     return DeadLetter(**row) if row else None
 
 
-def get(tx: Transaction, letter_id: str) -> DeadLetter:
+def get(tx: Transaction, letter_id: Id) -> DeadLetter:
     """The letter with that id, or the only one whose id begins so. Raises NotFound, or Invalid if several do."""
     return DeadLetter(**lookup.by_id(tx, sql.get_letter, sql.find_letter_by_prefix, letter_id, "dead letter"))
 
@@ -92,19 +93,19 @@ def claim(tx: Transaction, how: Claim, chosen: Filter, limit: int) -> list[DeadL
     return _oldest_first(rows)
 
 
-def claim_these(tx: Transaction, how: Claim, chosen: Filter, ids: Sequence[str]) -> list[DeadLetter]:
+def claim_these(tx: Transaction, how: Claim, chosen: Filter, ids: Sequence[Id]) -> list[DeadLetter]:
     """Hold those of these letters that nobody holds."""
     return _oldest_first(tx.all(sql.claim_these, **_holding(tx, how), **_conditions(chosen), ids=[str(each) for each in ids]))
 
 
-def renew(tx: Transaction, letter_id: str, how: Claim) -> DeadLetter:
+def renew(tx: Transaction, letter_id: Id, how: Claim) -> DeadLetter:
     """Hold a letter for longer. Raises NotFound, or Conflict if the worker does not hold it any more."""
     letter = get(tx, letter_id)
     row = tx.one(sql.renew, id=letter.id, **_holding(tx, how))
     return DeadLetter(**row) if row else _refuse(letter, tx.now, how.worker)
 
 
-def release(tx: Transaction, letter_id: str, worker: str) -> DeadLetter:
+def release(tx: Transaction, letter_id: Id, worker: str) -> DeadLetter:
     """Give a letter back. Raises NotFound, or Conflict if the worker does not hold it."""
     letter = get(tx, letter_id)
     row = tx.one(sql.release, id=letter.id, worker=worker)
@@ -135,7 +136,7 @@ def fail_again(tx: Transaction, letter: DeadLetter, error: BaseException | str, 
     )
 
 
-def open_letter(tx: Transaction, letter_id: str, callers: Iterable[str]) -> DeadLetter:
+def open_letter(tx: Transaction, letter_id: Id, callers: Iterable[str]) -> DeadLetter:
     """The letter, if one of these may settle it. Raises NotFound, or Conflict if it is settled or held by somebody else."""
     letter = get(tx, letter_id)
     holder = letter.holder(tx.now)
@@ -144,13 +145,13 @@ def open_letter(tx: Transaction, letter_id: str, callers: Iterable[str]) -> Dead
     return letter
 
 
-def held_letter(tx: Transaction, letter_id: str, worker: str) -> DeadLetter:
+def held_letter(tx: Transaction, letter_id: Id, worker: str) -> DeadLetter:
     """The letter, if that worker still holds it. Raises NotFound, or Conflict that says in whose hands it is."""
     letter = get(tx, letter_id)
     return held(tx, letter.id, worker) or _refuse(letter, tx.now, worker)
 
 
-def held(tx: Transaction, letter_id: str, worker: str) -> DeadLetter | None:
+def held(tx: Transaction, letter_id: Id, worker: str) -> DeadLetter | None:
     """The letter, if that worker still holds it."""
     row = tx.one(sql.get_letter, id=letter_id)
     return DeadLetter(**row) if row and row["status"] == LetterStatus.PROCESSING and row["claimed_by"] == worker else None

@@ -7,6 +7,7 @@ from dataclasses import dataclass, field
 from typing import Any
 
 from lakeledger import clock
+from lakeledger.codec import Id
 from lakeledger.db import Store, Transaction
 from lakeledger.runs import describe
 from lakeledger.runs.model import trace_of
@@ -60,7 +61,7 @@ class Errors:
         found = {"error_code": error_code(exception), "stack_trace": trace_of(exception), **context}
         return self.log(NewError(schema, table, classify(exception), describe(exception), **found), known)
 
-    def get(self, error_id: str) -> ErrorLog:
+    def get(self, error_id: Id) -> ErrorLog:
         """The error with that id, or with an id that begins so. Raises NotFound."""
         with self._store.read() as tx:
             return store.get(tx, error_id)
@@ -97,13 +98,13 @@ class Errors:
             self._claims.pop(error_id, None)
         return found
 
-    def renew(self, error: str | ErrorLog, seconds: float = HOLD_SECONDS) -> ErrorLog:
+    def renew(self, error: Id | ErrorLog, seconds: float = HOLD_SECONDS) -> ErrorLog:
         """Hold an error that `due` gave for so many seconds from now. Raises NotFound, or Conflict if it is settled or was taken over."""
         with self._store.write() as tx:
             error_id, claim = self._claimed(tx, error)
             return store.renew(tx, error_id, Claim(claim or self._actor, seconds))
 
-    def retried(self, error_id: str | ErrorLog, error: BaseException | str | None = None, known: Iterable[str] = ()) -> ErrorLog:
+    def retried(self, error_id: Id | ErrorLog, error: BaseException | str | None = None, known: Iterable[str] = ()) -> ErrorLog:
         """An attempt failed again: the next one waits longer; after the last one the record becomes a dead letter.
 
         Give the error as `due` gave it, or its id. Raises NotFound, or Conflict if it is settled or somebody else took it over.
@@ -114,7 +115,7 @@ class Errors:
         self._claims.pop(noted.id, None)
         return noted
 
-    def succeeded(self, error_id: str | ErrorLog) -> ErrorLog:
+    def succeeded(self, error_id: Id | ErrorLog) -> ErrorLog:
         """A retry did the work. As `retried`, it raises NotFound, or Conflict if it is settled or somebody else took it over."""
         with self._store.write() as tx:
             whole_id, claim = self._claimed(tx, error_id)
@@ -122,7 +123,7 @@ class Errors:
         self._claims.pop(noted.id, None)
         return noted
 
-    def retry_now(self, error_id: str) -> ErrorLog:
+    def retry_now(self, error_id: Id) -> ErrorLog:
         """Let an error be due at once, with one attempt more if none was left.
 
         Raises NotFound, or Conflict if it is settled or its record is a dead letter that waits to be replayed.
@@ -130,12 +131,12 @@ class Errors:
         with self._store.write() as tx:
             return store.retry_now(tx, error_id)
 
-    def resolve(self, error_id: str, note: str | None = None, by: str | None = None) -> ErrorLog:
+    def resolve(self, error_id: Id, note: str | None = None, by: str | None = None) -> ErrorLog:
         """The error is dealt with; its dead letters are resolved. Raises NotFound, or Conflict if it is settled or a letter is held."""
         with self._store.write() as tx:
             return store.settle(tx, error_id, store.Ending(ErrorStatus.RESOLVED, by or self._actor, note), self._actor)
 
-    def ignore(self, error_id: str, note: str | None = None, by: str | None = None) -> ErrorLog:
+    def ignore(self, error_id: Id, note: str | None = None, by: str | None = None) -> ErrorLog:
         """The error does not matter; its dead letters are discarded. Raises NotFound, or Conflict if it is settled or a letter is held."""
         with self._store.write() as tx:
             return store.settle(tx, error_id, store.Ending(ErrorStatus.IGNORED, by or self._actor, note), self._actor)
@@ -145,7 +146,7 @@ class Errors:
         """How the names of this handle's claims begin."""
         return f"{self._actor} (retry"
 
-    def _claimed(self, tx: Transaction, error: str | ErrorLog) -> tuple[str, str | None]:
+    def _claimed(self, tx: Transaction, error: Id | ErrorLog) -> tuple[str, str | None]:
         """An error's id, and the claim under which this handle tried it again, if it did."""
         if not isinstance(error, ErrorLog):
             whole_id = store.get(tx, error).id

@@ -7,6 +7,7 @@ from datetime import datetime
 from enum import StrEnum
 from typing import Any
 
+from lakeledger.codec import Id
 from lakeledger.sync.failures.kinds import ErrorType, OperationType
 
 
@@ -29,7 +30,7 @@ class NewError:
     table_name: str | None
     error_type: ErrorType | str
     error_message: object
-    sync_run_id: str | None = None
+    sync_run_id: Id | None = None
     error_code: object = None
     error_details: Any = None
     stack_trace: object = None

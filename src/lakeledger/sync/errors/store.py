@@ -8,6 +8,7 @@ from datetime import timedelta
 from typing import Any
 
 from lakeledger import clock, codec
+from lakeledger.codec import Id
 from lakeledger.db import Row, Transaction
 from lakeledger.db.queries import load
 from lakeledger.errors import Conflict
@@ -63,7 +64,7 @@ def add(tx: Transaction, new: NewError, masking: Masking, retry: RetryPolicy, kn
     return error
 
 
-def get(tx: Transaction, error_id: str) -> ErrorLog:
+def get(tx: Transaction, error_id: Id) -> ErrorLog:
     """The error with that id, or the only one whose id begins so. Raises NotFound, or Invalid if several do."""
     return ErrorLog(**lookup.by_id(tx, sql.get_error, sql.find_error_by_prefix, error_id, "error"))
 
@@ -95,7 +96,7 @@ def claim_due(tx: Transaction, how: Claim, limit: int) -> list[ErrorLog]:
     return sorted((ErrorLog(**row) for row in rows), key=lambda error: (error.retry_after, error.id))
 
 
-def renew(tx: Transaction, error_id: str, how: Claim) -> ErrorLog:
+def renew(tx: Transaction, error_id: Id, how: Claim) -> ErrorLog:
     """Hold an error for longer. Raises NotFound, or Conflict if it is settled or the claim was lost."""
     error = held_error(tx, error_id, how.worker)
     return _settled_meanwhile(tx.one(sql.renew, id=error.id, **_holding(tx, how)), error)
@@ -126,7 +127,7 @@ def retried(
     return _settled_meanwhile(row, error)
 
 
-def succeeded(tx: Transaction, error_id: str, by: str, *, claim: str | None = None) -> ErrorLog:
+def succeeded(tx: Transaction, error_id: Id, by: str, *, claim: str | None = None) -> ErrorLog:
     """A retry did the work: the error is resolved, and so is the dead letter that it may have become. Raises NotFound or Conflict."""
     error = _end(tx, held_error(tx, error_id, claim), Ending(ErrorStatus.RESOLVED, by, "a retry succeeded"))
     if error.dead_letter_id:
@@ -134,7 +135,7 @@ def succeeded(tx: Transaction, error_id: str, by: str, *, claim: str | None = No
     return error
 
 
-def retry_now(tx: Transaction, error_id: str) -> ErrorLog:
+def retry_now(tx: Transaction, error_id: Id) -> ErrorLog:
     """Let an error be due at once. Raises NotFound, or Conflict if it is settled or its record is a dead letter that waits."""
     error = open_error(tx, error_id)
     if waiting := tx.all(sql.waiting_letters, error_log_id=error.id, dead_letter_id=error.dead_letter_id):
@@ -143,7 +144,7 @@ def retry_now(tx: Transaction, error_id: str) -> ErrorLog:
     return _settled_meanwhile(tx.one(sql.retry_now, id=error.id), error)
 
 
-def settle(tx: Transaction, error_id: str, how: Ending, actor: str) -> ErrorLog:
+def settle(tx: Transaction, error_id: Id, how: Ending, actor: str) -> ErrorLog:
     """End an error and its letters that wait: nobody must replay them. Raises NotFound, or Conflict if it is settled or one is held."""
     error = _end(tx, open_error(tx, error_id), how)
     ending = Settlement(*_LETTER_ENDS[how.status], how.by, how.note)
@@ -152,7 +153,7 @@ def settle(tx: Transaction, error_id: str, how: Ending, actor: str) -> ErrorLog:
     return error
 
 
-def open_error(tx: Transaction, error_id: str) -> ErrorLog:
+def open_error(tx: Transaction, error_id: Id) -> ErrorLog:
     """The error, if it is open. Raises NotFound, or Conflict that says who settled it and when."""
     error = get(tx, error_id)
     if not error.is_open:
@@ -160,7 +161,7 @@ def open_error(tx: Transaction, error_id: str) -> ErrorLog:
     return error
 
 
-def held_error(tx: Transaction, error_id: str, claim: str | None) -> ErrorLog:
+def held_error(tx: Transaction, error_id: Id, claim: str | None) -> ErrorLog:
     """The error, if it is open and the claim still holds, or without one if nobody holds it. Raises NotFound or Conflict.
 
     A claim that ran out holds until somebody else takes the error.

@@ -5,13 +5,16 @@ A position's document is stored as it was given, with whatever else stands in it
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
+from datetime import datetime
+from numbers import Number
+from typing import Any
 
 from lakeledger.errors import Invalid
 from lakeledger.sync.kinds.counted import DeltaPosition, FilesPosition, IcebergPosition, NumberPosition, TimestampPosition
 from lakeledger.sync.kinds.document import DocumentPosition
 from lakeledger.sync.kinds.logs import BinlogPosition, GtidPosition, LsnPosition, OffsetsPosition, ResumeTokenPosition
-from lakeledger.sync.kinds.order import Document, Position
+from lakeledger.sync.kinds.order import Document, Ordered, Position
 
 __all__ = [
     "BinlogPosition",
@@ -24,11 +27,16 @@ __all__ = [
     "NumberPosition",
     "OffsetsPosition",
     "Position",
+    "PositionLike",
     "ResumeTokenPosition",
     "TimestampPosition",
+    "as_position",
     "infer_position",
     "parse_position",
 ]
+
+# What callers may write where a position is taken.
+PositionLike = Position | Mapping[str, Any] | float | datetime
 
 KINDS: dict[str, Callable[[Document], Position]] = {
     "timestamp": TimestampPosition.parse,
@@ -65,6 +73,21 @@ def parse_position(kind: str, document: Document, order_key: str = "") -> Positi
         return KINDS[kind](document)
     except (KeyError, TypeError, ValueError, AttributeError, OverflowError) as error:
         raise Invalid(f"not a {kind} position: {dict(document)!r} ({error!r})") from error
+
+
+def as_position(value: PositionLike, order_by: str | None = None) -> Position:
+    """What a caller gives as a position: one of these kinds, a document, a whole number or a time. Raises Invalid."""
+    given: Any = value
+    if isinstance(given, Ordered):
+        position: Position = given  # type: ignore[assignment]  # each kind adds its document
+        return position
+    if isinstance(given, Mapping):
+        return infer_position(dict(given), order_by)
+    if isinstance(given, datetime):
+        return TimestampPosition(given)
+    if isinstance(given, Number):
+        return parse_position("number", {"value": given})
+    raise Invalid(f"a position is a document such as {{'lsn': '0/16B3748'}}, a whole number or a time, not {given!r}")
 
 
 def infer_position(document: Document, order_by: str | None = None) -> Position:

@@ -22,6 +22,8 @@ class TimestampPosition(Ordered):
     given: str | None = field(default=None, compare=False)
 
     def __post_init__(self) -> None:
+        if not isinstance(self.at, datetime):
+            raise Invalid(f"a position needs a time such as datetime.now(UTC), not {self.at!r}")
         if self.at.tzinfo is None:
             raise Invalid(f"a position needs a time with a time zone, not {self.at.isoformat()}")
 

@@ -17,16 +17,21 @@ class LsnPosition(Ordered):
     """A place in PostgreSQL's write-ahead log: `16/B374D848`, or the same as a number."""
 
     kind: ClassVar[str] = "lsn"
-    lsn: str
+    lsn: str | int
     extras: Document = field(default_factory=dict, hash=False)
     as_number: bool = False
 
     def __post_init__(self) -> None:
+        if isinstance(self.lsn, int):
+            if isinstance(self.lsn, bool) or not 0 <= self.lsn < 2**64:
+                raise Invalid(f"{self.lsn} is no LSN: it has 64 bits")
+            object.__setattr__(self, "as_number", True)
+            object.__setattr__(self, "lsn", f"{self.lsn >> 32:X}/{self.lsn & 0xFFFFFFFF:X}")
         self.offset()
 
     def offset(self) -> int:
         """The place in bytes."""
-        match = re.fullmatch(r"([0-9A-Fa-f]{1,8})/([0-9A-Fa-f]{1,8})", self.lsn)
+        match = re.fullmatch(r"([0-9A-Fa-f]{1,8})/([0-9A-Fa-f]{1,8})", str(self.lsn))
         if match is None:
             raise Invalid(f"{self.lsn!r} is no LSN: write it as 16/B374D848")
         return (int(match[1], 16) << 32) + int(match[2], 16)
@@ -44,11 +49,7 @@ class LsnPosition(Ordered):
     @classmethod
     def parse(cls, document: Document) -> Self:
         lsn, extras = document["lsn"], without(document, "lsn")
-        if isinstance(lsn, int) and not isinstance(lsn, bool):
-            if not 0 <= lsn < 2**64:
-                raise Invalid(f"{lsn} is no LSN: it has 64 bits")
-            return cls(f"{lsn >> 32:X}/{lsn & 0xFFFFFFFF:X}", extras, as_number=True)
-        return cls(str(lsn), extras)
+        return cls(lsn if isinstance(lsn, int) else str(lsn), extras)
 
 
 @dataclass(frozen=True)

@@ -99,9 +99,10 @@ def _order_of_text(text: str) -> str:
 
 def whole(value: Any) -> int:
     """The value as a whole number. Raises ValueError if it is none."""
-    if isinstance(value, bool) or (isinstance(value, float) and not value.is_integer()):
+    number = int(value)
+    if isinstance(value, bool) or (not isinstance(value, str) and number != value):
         raise ValueError(f"{value!r} is no whole number")
-    return int(value)
+    return number
 
 
 def without(document: Document, *names: str) -> dict[str, Any]:

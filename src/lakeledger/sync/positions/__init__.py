@@ -6,12 +6,13 @@ from collections.abc import Sequence
 from copy import deepcopy
 from dataclasses import replace
 
+from lakeledger.codec import Id
 from lakeledger.db import Store, Transaction
 from lakeledger.db.cache import Cache
 from lakeledger.errors import Fenced
 from lakeledger.runs import Fence
 from lakeledger.runs import store as run_store
-from lakeledger.sync.kinds import Position
+from lakeledger.sync.kinds import PositionLike, as_position
 from lakeledger.sync.model import Advance, Marker, MarkerChange, Source, SourceFile, parse_source
 from lakeledger.sync.positions import rewind, store
 from lakeledger.sync.positions.rewind import Rewind, Target
@@ -52,15 +53,15 @@ class Positions:
     def advance(
         self,
         source: str | Source,
-        to: Position,
+        to: PositionLike,
         expected_version: int | None = None,
         *,
         force: bool = False,
         reason: str | None = None,
-        run_id: str | None = None,
+        run_id: Id | None = None,
     ) -> Marker:
         """Move a position by itself, without data, in the name of an open run or of nobody. Raises Conflict, or Fenced if the run ended."""
-        move = Advance(_source(source), to, expected_version, force, reason)
+        move = Advance(_source(source), as_position(to), expected_version, force, reason)
         with self._store.write() as tx:
             return store.advance(tx, move, self._actor, None if run_id is None else _living(tx, run_id, move))
 
@@ -91,7 +92,7 @@ def _source(source: str | Source) -> Source:
     return parse_source(source) if isinstance(source, str) else source
 
 
-def _living(tx: Transaction, run_id: str, move: Advance) -> str:
+def _living(tx: Transaction, run_id: Id, move: Advance) -> str:
     """The whole id of a run that may still act. Raises NotFound or Fenced."""
     run = run_store.get(tx, run_id)
     try:

@@ -6,9 +6,10 @@ from collections.abc import Iterable
 from dataclasses import dataclass
 from datetime import datetime
 
+from lakeledger import codec
 from lakeledger.db import Transaction
 from lakeledger.errors import Conflict, Invalid, NotFound
-from lakeledger.sync.kinds import FilesPosition, Position
+from lakeledger.sync.kinds import FilesPosition, Position, PositionLike, as_position
 from lakeledger.sync.model import Advance, Marker, MarkerChange, Source, SourceFile
 from lakeledger.sync.positions import store
 from lakeledger.sync.positions.store import sql
@@ -19,8 +20,8 @@ class Target:
     """Where to go back to: a version of the position, where it stood at a time, or a place. Exactly one of them."""
 
     version: int | None = None
-    at: datetime | None = None
-    to: Position | None = None
+    at: datetime | str | None = None
+    to: PositionLike | None = None
 
     def __post_init__(self) -> None:
         if sum(each is not None for each in (self.version, self.at, self.to)) != 1:
@@ -53,7 +54,7 @@ def preview(tx: Transaction, source: Source, target: Target) -> Rewind:
     """What a rewind would do. Raises NotFound, or Invalid if that is not behind where the source stands."""
     marker = store.get(tx, source)
     history = store.history(tx, source)
-    to, undone = _by_place(marker, history, target.to) if target.to else _by_version(marker, history, target)
+    to, undone = _by_place(marker, history, as_position(target.to)) if target.to is not None else _by_version(marker, history, target)
     files: list[SourceFile] = []
     if isinstance(to, FilesPosition):
         to, files = _files_again(tx, marker, history, undone)
@@ -89,8 +90,9 @@ def apply(tx: Transaction, plan: Rewind, by: str, reason: str | None) -> Marker:
 
 def _by_version(marker: Marker, history: list[MarkerChange], target: Target) -> tuple[Position, list[MarkerChange]]:
     if target.at is not None:
-        kept = [change for change in history if change.updated_at <= target.at]
-        missing = f"{marker.source.name} has no position of {target.at.isoformat()} or before: its first is of {history[0].updated_at}"
+        at = codec.to_moment(target.at)
+        kept = [change for change in history if change.updated_at <= at]
+        missing = f"{marker.source.name} has no position of {at.isoformat()} or before: its first is of {history[0].updated_at}"
     else:
         kept = [change for change in history if change.version == target.version]
         missing = f"{marker.source.name} has no version {target.version} of its position: it has {history[0].version} to {marker.version}"

@@ -6,6 +6,7 @@ from collections.abc import Mapping, Sequence
 from copy import deepcopy
 from typing import Any
 
+from lakeledger.codec import Id
 from lakeledger.db import Store
 from lakeledger.db.cache import Cache
 from lakeledger.errors import Invalid
@@ -61,7 +62,7 @@ class Schemas:
         *,
         evolution_type: str | None = None,
         policy: str | None = None,
-        run_id: str | None = None,
+        run_id: Id | None = None,
     ) -> SchemaVersion:
         """The version with that definition; its `created` says whether it is new. Raises Invalid, or Conflict if the policy refuses it.
 
@@ -72,7 +73,7 @@ class Schemas:
             definition=to_definition(definition),
             evolution_type=parse_evolution(evolution_type) if evolution_type is not None else None,
             policy=_policy(policy),
-            run_id=run_id,
+            run_id=None if run_id is None else str(run_id),
         )
         with self._store.write() as tx:
             return store.register(tx, new, self._actor)
