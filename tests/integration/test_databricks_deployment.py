@@ -12,6 +12,7 @@ import lakeledger
 from databricks_server import serving
 from integration.databricks_site import DAILY, Site, module, notebook, opened
 from lakeledger import Conflict
+from lakeledger.control.monitor import MetadataMonitor
 from lakeledger.jobs import CONTENT_TAG, MODULE_TAG, OWNER_TAG
 
 on_sqlite = pytest.mark.parametrize("url", ["sqlite"], indirect=True)
@@ -400,3 +401,15 @@ def test_a_thousand_modules_are_deployed_and_found_unchanged_without_reading_eac
     print(f"\n1,000 modules: deployed in {made - begin:.1f} s, found unchanged in {perf_counter() - made:.1f} s")  # noqa: T201 - a figure
     assert [request.call for request in site.server.calls()] == ["list"] * 10
     assert len(site.server.workspace.jobs) == 1000
+
+
+@on_sqlite
+def test_a_look_at_which_nothing_changed_lists_the_workspace_once(site: Site) -> None:
+    site.put(*(module(f"m{number}", schedule=DAILY) for number in range(3)))
+    with MetadataMonitor(str(site.deployment.table.location), ledger=site.ledger, backend=site.deployment.backend) as monitor:
+        assert monitor.check().did_something
+        site.server.requests.clear()
+        assert not monitor.check().did_something
+        assert [request.call for request in site.server.calls()] == ["list"]
+        site.hand.jobs.delete(next(iter(site.server.workspace.jobs)))
+        assert [each.action.kind for each in monitor.check().applied if each.action.does_something] == ["recreate"]

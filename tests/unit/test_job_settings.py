@@ -8,6 +8,7 @@ from hypothesis import strategies as st
 
 from databricks_server import Workspace, as_read
 from lakeledger.jobs.settings import Patch, merge, normalise, patch, path_parts, path_text
+from lakeledger.jobs.waits import packed, unpacked
 
 SETTINGS: dict[str, Any] = {
     "name": "orders",
@@ -210,3 +211,28 @@ def test_what_is_sent_makes_the_job_what_it_should_be(current: dict[str, Any], w
     assert normalise(after) == normalise(target)
     assert normalise(merge(after, wanted)) == normalise(after)
     assert not patch(after, target)
+
+
+TASKS = st.lists(st.sampled_from([None, [], ["a"], ["a", "b"], ["b", "a"], ["a", "b", "c"]]), max_size=6).map(
+    lambda waits: [
+        {"task_key": f"t{number}", **({} if names is None else {"depends_on": [{"task_key": name} for name in names]})}
+        for number, names in enumerate(waits)
+    ]
+)
+
+
+@given(TASKS)
+def test_what_tasks_wait_for_is_packed_and_unpacked_without_loss(tasks: list[dict[str, Any]]) -> None:
+    settings = {**SETTINGS, "tasks": tasks}
+    assert unpacked(packed(settings)) == settings
+    assert packed(packed(settings)) == packed(settings) == packed(unpacked(packed(settings)))
+
+
+def test_a_list_that_several_tasks_wait_for_stands_once_and_one_that_says_more_than_names_stays() -> None:
+    names = [{"task_key": "a"}, {"task_key": "b"}]
+    outcome = [{"task_key": "a", "outcome": "true"}, {"task_key": "b"}]
+    tasks = [{"task_key": key, "depends_on": waits} for key, waits in (("c", names), ("d", list(names)), ("e", outcome), ("f", outcome))]
+    assert packed({"tasks": tasks}) == {
+        "tasks": [{"task_key": "c", "depends_on": 0}, {"task_key": "d", "depends_on": 0}, *tasks[2:]],
+        "depends_on_lists": [["a", "b"]],
+    }

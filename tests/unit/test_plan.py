@@ -119,7 +119,7 @@ def test_a_default_that_we_spelled_out_and_somebody_changed_is_told() -> None:
     there = settings(max_concurrent_runs=5, tasks=[{"task_key": "a", "run_if": "ALL_DONE"}])
     spelled = Wish("shop", JobSpec("shop", ours))
     action = one([spelled], **known(ours, there))
-    assert {change.name: (change.side, change.theirs) for change in action.changes} == {
+    assert {change.name: (change.side, change.to_dict()["theirs"]) for change in action.changes} == {
         "max_concurrent_runs": ("theirs", 5),
         "tasks.a.run_if": ("theirs", "ALL_DONE"),
     }

@@ -23,6 +23,7 @@ if TYPE_CHECKING:
 
 JOB = '{"job_id", "module_name", "name", "control_table", "is_paused", "starts", "next_run_at", "settings"}'
 LAST_RUNS = 10
+NAMED = 5
 
 
 @dataclass(frozen=True)
@@ -47,6 +48,7 @@ class Jobs:
         """A job as scripts read it."""
         from lakeledger.jobs import OWNER_TAG
         from lakeledger.jobs.local import LocalBackend
+        from lakeledger.jobs.waits import packed
 
         return {
             "job_id": job.job_id,
@@ -56,7 +58,7 @@ class Jobs:
             "is_paused": job.is_paused,
             "starts": starts(job.settings),
             "next_run_at": self.backend.get(job.job_id).next_run_at if isinstance(self.backend, LocalBackend) else None,
-            "settings": scrub_value(job.settings),
+            "settings": scrub_value(packed(job.settings)),
         }
 
     def runs(self, job: Job) -> Sequence[JobRun]:
@@ -140,7 +142,7 @@ def show_job(options: Options, job_id: str) -> None:
             "parameters": ", ".join(f"{name}={value}" for name, value in parameters.items()) or None,
         }
     )
-    show.print_table(["~task", "type", "~after"], [_task_row(task) for task in settings.get("tasks") or []], title="tasks")
+    show.print_table(["~task", "type", "~after"], [_task_row(task) for task in job.settings.get("tasks") or []], title="tasks")
     if runs:
         rows = [(run.id, run.status, run.cause, show.ago(run.due_at), run.run_id or "", scrub(run.reason or "")) for run in runs]
         show.print_table(["~run", "status", "cause", "due", "~in the run log", "~reason"], rows, title="last runs")
@@ -238,7 +240,9 @@ def _task_row(task: dict[str, Any]) -> tuple[str, str, str]:
     kind = next((name.removesuffix("_task") for name in task if name.endswith("_task")), "")
     if (task.get("python_wheel_task") or {}).get("package_name") == "lakeledger":
         kind = "lakeledger"  # it carries out the source itself
-    return task["task_key"], kind, ", ".join(each["task_key"] for each in task.get("depends_on") or [])
+    after = [each["task_key"] for each in task.get("depends_on") or []]
+    more = [f"… ({len(after)})"] if len(after) > NAMED else []
+    return task["task_key"], kind, ", ".join([*after[:NAMED], *more])
 
 
 def _when(job: dict[str, Any]) -> str:

@@ -21,6 +21,7 @@ from lakeledger.errors import Invalid
 if TYPE_CHECKING:
     from lakeledger.control.deployment import Deployment
     from lakeledger.control.plan import Plan
+    from lakeledger.control.summary import Change
 
 SIDES = ("ours", "theirs")
 PRUNE = click.option("--prune", is_flag=True, help="Remove the jobs of modules that are gone; without it they are paused.")
@@ -125,8 +126,8 @@ def read_plan(file: str) -> tuple[Plan, Choices]:
 
 
 def _plan_of(document: Mapping[str, Any]) -> Plan:
-    from lakeledger.control.fields import FieldChange
     from lakeledger.control.plan import Action, Plan
+    from lakeledger.jobs.waits import unpacked
 
     actions = [
         Action(
@@ -134,16 +135,23 @@ def _plan_of(document: Mapping[str, Any]) -> Plan:
             each["module_name"],
             each["job_id"],
             each["reason"],
-            tuple(
-                FieldChange(tuple(change["field"].split(".")), change["side"], change["before"], change["ours"], change["theirs"])
-                for change in each["changes"]
-            ),
-            each["settings"],
+            tuple(_change_of(change) for change in each["changes"]),
+            None if each["settings"] is None else unpacked(each["settings"]),
         )
         for each in document["actions"]
     ]
     head = (document["control_table"], document["backend"], document["version"], document["modules_version"])
     return Plan(*head, tuple(actions))
+
+
+def _change_of(document: Mapping[str, Any]) -> Change:
+    from lakeledger.control.fields import FieldChange
+    from lakeledger.control.summary import WaitsChange
+
+    if "tasks" in document:
+        return WaitsChange(tuple(document["tasks"]), document["side"], tuple(document["added"]), tuple(document["removed"]))
+    path = tuple(document["field"].split("."))
+    return FieldChange(path, document["side"], document["before"], document["ours"], document["theirs"])
 
 
 def _choices_of(document: Mapping[str, Any]) -> Choices:

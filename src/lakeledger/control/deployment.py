@@ -12,6 +12,7 @@ from lakeledger.control.model import JobRow, Snapshot
 from lakeledger.control.plan import Action, Plan, Tracked, Wish, plan_actions
 from lakeledger.control.secrets import in_clear
 from lakeledger.control.settings import GENERATION, HERE, Program, job_spec
+from lakeledger.control.summary import words
 from lakeledger.control.table import ControlTable, is_local_path
 from lakeledger.db import Store
 from lakeledger.errors import Conflict, Failed, Invalid, LakeledgerError
@@ -87,7 +88,10 @@ class Deployment:
         plan = self.plan(prefer=prefer, prune=prune)
         waiting = {action.module_name: Applied(action, action.job_id, _undecided(action, plan.backend)) for action in plan.conflicts}
         rest = replace(plan, actions=tuple(action for action in plan.actions if action.module_name not in waiting))
-        done = self.apply(rest, prefer=prefer, prune=prune, modules=[action.module_name for action in rest.actions])
+        if any(action.does_something for action in rest.actions):
+            done = self.apply(rest, prefer=prefer, prune=prune, modules=[action.module_name for action in rest.actions])
+        else:
+            done = self._leave(rest)
         return sorted([*done, *waiting.values()], key=lambda each: each.module_name)
 
     def apply(
@@ -107,9 +111,7 @@ class Deployment:
         if not any(action.does_something for action in plan.actions):
             now = self.plan(prefer=prefer, prune=prune, modules=modules)
             _check_current(plan, now)
-            self._note_rows(now)
-            self._publish()
-            return [_left_alone(action) for action in now.actions]
+            return self._leave(now)
         with ActiveRun(self._store, self._new_run(plan), self._worker, self._lease_seconds) as run:
             now = self.plan(prefer=prefer, prune=prune, modules=modules)
             _check_current(plan, now)
@@ -128,6 +130,12 @@ class Deployment:
         """The job of each module, as it was last applied."""
         with self._store.read() as tx:
             return job_rows(tracking.list_all(tx, self.table.location, self.backend.name))
+
+    def _leave(self, plan: Plan) -> list[Applied]:
+        """What is left of a plan in which nothing is to be done."""
+        self._note_rows(plan)
+        self._publish()
+        return [_left_alone(action) for action in plan.actions]
 
     def _publish(self) -> None:
         """Let the jobs table say what was done, for whoever asks with SQL."""
@@ -178,7 +186,7 @@ class Deployment:
     def _apply(self, run: ActiveRun, action: Action, plan: Plan) -> Applied:
         """Do it, as a step of the run that says what was done."""
         try:
-            with run.step(action.module_name, "job", action=action.kind, changes=[change.words() for change in action.changes]) as step:
+            with run.step(action.module_name, "job", action=action.kind, changes=words(action.changes)) as step:
                 job_id = self._carry_out(action)
                 self._note(action, job_id, plan.version)
                 step.metadata["job_id"] = job_id

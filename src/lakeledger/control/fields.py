@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator, Mapping
+from collections.abc import Collection, Iterable, Iterator, Mapping
 from dataclasses import dataclass, replace
 from typing import Any, Literal
 
@@ -15,6 +15,9 @@ from lakeledger.redaction import scrub_value
 Path = tuple[str, ...]
 _Flat = Mapping[Path, Any]
 Side = Literal["ours", "theirs", "both"]
+
+NAMED = 5
+LONGEST_VALUE = 300
 
 # Nobody but us can say what it should be.
 _CONTENT = ("tags", CONTENT_TAG)
@@ -41,27 +44,31 @@ class FieldChange:
     def name(self) -> str:
         return ".".join(self.path)
 
-    def words(self) -> str:
-        """What is different, as people say it, without secrets."""
-        before, ours, theirs = (_told(scrub_value(value, self.name)) for value in (self.before, self.ours, self.theirs))
+    def words(self, name: str | None = None) -> str:
+        """What is different, as people say it, without secrets; of the field under its own or under that name."""
+        name = name or self.name
+        before, ours, theirs = (None if value is None else scrub_value(value, self.name) for value in (self.before, self.ours, self.theirs))
         match self.side:
             case "theirs":
-                return f"{self.name} was changed by hand from {before} to {theirs}, and is left so"
-            case "both" if self.before is None and self.ours is None:
-                return f"{self.name} was set by hand to {theirs}, and cannot stay beside what you want"
+                return f"{name} was changed by hand from {_told(before)} to {_told(theirs)}, and is left so"
+            case "both" if before is None and ours is None:
+                return f"{name} was set by hand to {_told(theirs)}, and cannot stay beside what you want"
             case "both":
-                return f"{self.name} was {before}; you want {ours}, somebody set {theirs} by hand"
+                return f"{name} was {_told(before)}; you want {_told(ours)}, somebody set {_told(theirs)} by hand"
             case _:
-                return self._our_words(ours, theirs)
+                return self._our_words(name, ours, theirs)
 
-    def _our_words(self, ours: str, theirs: str) -> str:
+    def _our_words(self, name: str, ours: Any, theirs: Any) -> str:
         if self.path == _CONTENT:
             return "what its sources do has changed"
         if is_entry(self.path):
-            return f"{self.name} is {'removed' if self.ours is None else 'added'}"
-        if self.ours is None:
-            return f"{self.name} is removed (was {theirs})"
-        return f"{self.name} becomes {ours}" if self.theirs is None else f"{self.name} changes from {theirs} to {ours}"
+            return f"{name} is {'removed' if ours is None else 'added'}"
+        if ours is None:
+            return f"{name} is removed (was {_told(theirs)})"
+        if theirs is None:
+            return f"{name} becomes {_told(ours)}"
+        told = _list_words(theirs, ours)
+        return f"{name}: {told}" if told else f"{name} changes from {_told(theirs)} to {_told(ours)}"
 
     def to_dict(self) -> dict[str, Any]:
         """As scripts read it."""
@@ -74,8 +81,8 @@ def aligned(before: Mapping[str, Any], ours: Mapping[str, Any], theirs: Mapping[
     said = dict(flatten(before)) | dict(flatten(ours))
     spelled = {path: value for path, value in said.items() if value not in (None, [], {}) and not any(path in side for side in sides[:2])}
     for side in sides:
-        parents = {path[:-1] for path in side}
-        side.update({path: value for path, value in spelled.items() if path not in side and path[:-1] in {(), *parents, *side}})
+        parents = {(), *side, *(path[:-1] for path in side)}
+        side.update({path: value for path, value in spelled.items() if path not in side and path[:-1] in parents})
     return tuple(unflatten(side) for side in sides)
 
 
@@ -98,20 +105,17 @@ def shared(theirs: Mapping[str, Any], ours: Mapping[str, Any]) -> dict[str, Any]
 def merged(theirs: Mapping[str, Any], ours: Mapping[str, Any], changes: list[FieldChange]) -> dict[str, Any]:
     """What is there, with our changes made to it. Where both changed, we are followed."""
     flat, wanted = dict(flatten(theirs)), dict(flatten(ours))
-    for change in changes:
-        if change.side == "theirs":
-            continue
-        replaced = [path for path in {**flat, **wanted} if path == change.path or (is_entry(change.path) and path[:2] == change.path)]
-        for path in replaced:
-            flat.pop(path, None)
-        flat.update({path: wanted[path] for path in replaced if path in wanted})
+    paths, whole = _paths(changes)
+    replaced = [path for path in {**flat, **wanted} if path in paths or path[:2] in whole]
+    for path in replaced:
+        flat.pop(path, None)
+    flat.update({path: wanted[path] for path in replaced if path in wanted})
     return _possible(unflatten({path: flat[path] for path in {**wanted, **flat} if path in flat}), ours)
 
 
 def changed(settings: Mapping[str, Any], changes: Iterable[FieldChange]) -> dict[str, Any]:
     """Of the settings, the fields that we change."""
-    paths = {change.path for change in changes if change.side != "theirs"}
-    whole = {path for path in paths if is_entry(path)}
+    paths, whole = _paths(changes)
     return unflatten({path: value for path, value in flatten(settings) if path in paths or path[:2] in whole})
 
 
@@ -131,16 +135,16 @@ def is_entry(path: Path) -> bool:
 def flatten(settings: Mapping[str, Any], prefix: Path = ()) -> Iterator[tuple[Path, Any]]:
     """Every field with its path. An entry of a named list is there by its name, and its fields are below it."""
     for name, value in settings.items():
-        path = (*prefix, name)
         key = None if prefix else ENTRY_KEYS.get(name)
         if key and isinstance(value, list) and all(isinstance(item, dict) and key in item for item in value):
             for item in value:
-                yield (*path, str(item[key])), {}
-                yield from flatten({field: inner for field, inner in item.items() if field != key}, (*path, str(item[key])))
-        elif isinstance(value, Mapping) and value:
-            yield from flatten(value, path)
+                path = (name, str(item[key]))
+                yield path, {}
+                yield from flatten({field: inner for field, inner in item.items() if field != key}, path)
+        elif isinstance(value, dict) and value:
+            yield from flatten(value, (*prefix, name))
         else:
-            yield path, value
+            yield (*prefix, name), value
 
 
 def unflatten(flat: Mapping[Path, Any]) -> dict[str, Any]:
@@ -160,19 +164,34 @@ def unflatten(flat: Mapping[Path, Any]) -> dict[str, Any]:
     return settings
 
 
+def _paths(changes: Iterable[FieldChange]) -> tuple[set[Path], set[Path]]:
+    """Of what we change, every field, and those that are whole entries."""
+    paths = {change.path for change in changes if change.side != "theirs"}
+    return paths, {path for path in paths if is_entry(path)}
+
+
 def _as_one_decision(found: list[FieldChange], before: _Flat, ours: _Flat, theirs: _Flat) -> list[FieldChange]:
     """Where people chose another way to start, or another type of task, while we changed ours, either all of ours holds or nothing."""
     changed = {place for change in found if change.side != "theirs" and (place := _place(change.path)) is not None}
-    taken = {place for place in changed if _is_taken(place, before, ours, theirs)}
+    had, want, have = (_choices(side, changed) for side in (before, ours, theirs))
+    taken = {place for place in changed if _is_taken(had[place], want[place], have[place])}
     known = {_choice(path) for path in (*before, *ours)}
     instead = [path for path in theirs if _place(path) in taken and _choice(path) not in known]
     made = [replace(change, side="both") if _place(change.path) in taken else change for change in found]
     return sorted((*made, *(FieldChange(path, "both", None, None, theirs[path]) for path in instead)), key=lambda change: change.path)
 
 
-def _is_taken(place: Path, *sides: _Flat) -> bool:
+def _choices(side: _Flat, places: Iterable[Path]) -> dict[Path, set[Path]]:
+    """What stands in each of these places."""
+    found: dict[Path, set[Path]] = {place: set() for place in places}
+    for path in side:
+        if (choice := _choice(path)) and choice[:-1] in found:
+            found[choice[:-1]].add(choice)
+    return found
+
+
+def _is_taken(had: set[Path], want: set[Path], have: set[Path]) -> bool:
     """Whether people put something else in the place of what we want there, or nothing."""
-    had, want, have = ({_choice(path) for path in side if _place(path) == place} for side in sides)
     return bool(want and (have - want - had or (had & want) - have))
 
 
@@ -205,7 +224,29 @@ def _compare(path: Path, before: Any, ours: Any, theirs: Any) -> FieldChange | N
     return FieldChange(path, side, *(None if value is ABSENT else value for value in (before, ours, theirs)))
 
 
+def first_few(names: Collection[str]) -> str:
+    """The first few names."""
+    return ", ".join([*list(names)[:NAMED], *(["…"] if len(names) > NAMED else [])])
+
+
+def plus_minus(added: Collection[str], removed: Collection[str]) -> str:
+    """What a list gets and loses; of many, the first few and how many they are."""
+    signed = (("+", added), ("−", removed))
+    return ", ".join(f"{sign} {first_few(names)}{f' ({len(names)})' if len(names) > NAMED else ''}" for sign, names in signed if names)
+
+
+def _list_words(before: Any, after: Any) -> str | None:
+    """How one list becomes another, if nothing but what comes and goes is to be told."""
+    if not (isinstance(before, list | tuple) and isinstance(after, list | tuple)):
+        return None
+    old, new = ([_told(value) for value in side] for side in (before, after))
+    if len({*old}) < len(old) or len({*new}) < len(new):
+        return None
+    return plus_minus([value for value in new if value not in {*old}], [value for value in old if value not in {*new}]) or None
+
+
 def _told(value: Any) -> str:
     if value is None:
         return "nothing"
-    return value if isinstance(value, str) else codec.to_json(value)
+    text = value if isinstance(value, str) else codec.to_json(value)
+    return text if len(text) <= LONGEST_VALUE else f"{text[:LONGEST_VALUE]}… ({len(text)} characters)"

@@ -39,15 +39,17 @@ def tasks(module: Module) -> list[Task]:
     before = _level_before(active.values())
     waits: dict[str, frozenset[str]] = {}
     for name, source in active.items():
+        level = before[source.execution_order]
         if unknown := [other for other in source.depends_on if other not in known]:
             raise Invalid(f"{module.module_name}.{name} depends on {unknown[0]!r}, which is not there{suggest(unknown[0], sorted(known))}")
-        waits[name] = before[source.execution_order] | _active_below(source.depends_on, known)
+        more = _active_below(source.depends_on, known)
+        waits[name] = level if more <= level else level | more
     order = _in_order(module.module_name, waits)
     keys, place = task_keys(order), {name: at for at, name in enumerate(order)}
-    return [
-        Task(keys[name], active[name], tuple(keys[other] for other in sorted(waits[name], key=place.__getitem__)), active[name].run_if)
-        for name in order
-    ]
+    in_order = {  # what a whole level waits for is one tuple: there may be a thousand tasks that wait for a thousand
+        names: tuple(keys[other] for other in sorted(names, key=place.__getitem__)) for names in set(waits.values())
+    }
+    return [Task(keys[name], active[name], in_order[waits[name]], active[name].run_if) for name in order]
 
 
 def task_keys(names: Sequence[str]) -> dict[str, str]:

@@ -9,9 +9,11 @@ from typing import Any, Literal
 from lakeledger import codec
 from lakeledger.control.fields import FieldChange, Side, aligned, changed, compare, merged, moved, shared
 from lakeledger.control.settings import STARTERS, comparable, paused
+from lakeledger.control.summary import Change, summarised, words
 from lakeledger.errors import Conflict
 from lakeledger.jobs import CONTENT_TAG, MODULE_TAG, OWNER_TAG, Job, JobSpec
 from lakeledger.jobs.settings import path_text
+from lakeledger.jobs.waits import packed
 
 Kind = Literal["create", "recreate", "adopt", "update", "pause", "resume", "remove", "blocked", "unchanged"]
 
@@ -46,6 +48,8 @@ class Update:
 
     def check(self, job: Job) -> None:
         """Raises Conflict if somebody changed one of our fields since."""
+        if packed(job.settings) == packed(self.seen):
+            return  # as it nearly always is: a local job is looked at inside a transaction
         if names := moved(self.ours, self.seen, job.settings):
             raise Conflict(
                 f"job {job.job_id} was changed by hand since it was planned ({', '.join(names)}): it was left so; plan and apply again",
@@ -61,13 +65,13 @@ class Action:
     module_name: str
     job_id: str | None = None
     reason: str = ""
-    changes: tuple[FieldChange, ...] = ()
+    changes: tuple[Change, ...] = ()
     settings: dict[str, Any] | None = None
     spec: JobSpec | None = field(default=None, compare=False, repr=False)
     update: Update | None = field(default=None, compare=False, repr=False)
 
     @property
-    def conflicts(self) -> list[FieldChange]:
+    def conflicts(self) -> list[Change]:
         return [change for change in self.changes if change.side == "both"]
 
     @property
@@ -78,7 +82,7 @@ class Action:
         """The action in words: first what, then field by field."""
         which = f" job {self.job_id}" if self.job_id else ""
         changes = self._made() if self.kind in ("create", "recreate") else self.changes
-        return [f"{self.kind}{which}: {self.reason}", *(change.words() for change in changes)]
+        return [f"{self.kind}{which}: {self.reason}", *words(changes)]
 
     def _made(self) -> list[FieldChange]:
         """What a new job is made of, besides what every one has."""
@@ -95,7 +99,7 @@ class Action:
             "job_id": self.job_id,
             "reason": self.reason,
             "changes": [change.to_dict() for change in self.changes],
-            "settings": self.settings,
+            "settings": None if self.settings is None else packed(self.settings),
         }
 
 
@@ -192,12 +196,12 @@ def _change(kind: Kind, reason: str, spec: JobSpec, job: Job, before: Mapping[st
     changes = tuple(_settled(change, prefer) if prefer and change.side == "both" else change for change in found)
     if kind == "update" and last == ours and not has_moved:
         told = "somebody changed it by hand" if changes else "nothing changed"
-        return Action("unchanged", spec.module_name, job.job_id, told, changes, spec=spec)
+        return Action("unchanged", spec.module_name, job.job_id, told, summarised(changes), spec=spec)
     if kind == "update" and all(change.side == "theirs" for change in changes):
         reason = f"its paths begin at {spec.base} now" if has_moved else "the module changed; its job stays as it is"
     settings = merged(theirs, ours, list(changes))
     update = _update(job, (before, spec.settings), settings, changes)
-    return Action(kind, spec.module_name, job.job_id, reason, changes, settings, spec, update)
+    return Action(kind, spec.module_name, job.job_id, reason, summarised(changes), settings, spec, update)
 
 
 def _update(job: Job, ours: tuple[Mapping[str, Any], ...], settings: Mapping[str, Any], changes: Iterable[FieldChange]) -> Update:

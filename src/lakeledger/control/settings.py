@@ -38,7 +38,9 @@ def job_spec(module: Module, control_table: str, base: str = "", program: Progra
 
 def job_settings(module: Module, control_table: str, program: Program = HERE) -> dict[str, Any]:
     """The settings of the module's job: only what the module says, so that everything else stays as people set it."""
-    made = [_task(module, task, control_table, program) for task in tasks(module)]
+    found = tasks(module)
+    lists = {keys: [{"task_key": key} for key in keys] for keys in {task.waits_for for task in found}}
+    made = [_task(module, task, lists[task.waits_for], control_table, program) for task in found]
     settings: dict[str, Any] = {
         "name": module.module_name,
         "tags": {**module.tags, OWNER_TAG: control_table, MODULE_TAG: module.module_name, CONTENT_TAG: module.content_hash[:16]},
@@ -87,11 +89,11 @@ def _starters(module: Module) -> dict[str, Any]:
     return found
 
 
-def _task(module: Module, task: Task, control_table: str, program: Program) -> dict[str, Any]:
+def _task(module: Module, task: Task, waits_for: list[dict[str, str]], control_table: str, program: Program) -> dict[str, Any]:
     source = task.source
     settings: dict[str, Any] = {"task_key": task.key, "run_if": task.run_if, **_work(module, task, control_table, program)}
-    if task.waits_for:
-        settings["depends_on"] = [{"task_key": key} for key in task.waits_for]
+    if waits_for:
+        settings["depends_on"] = waits_for
     limits = {
         "timeout_seconds": source.timeout_seconds,
         "max_retries": source.max_retries or None,

@@ -15,6 +15,7 @@ from lakeledger.errors import Conflict, Invalid, NotFound
 from lakeledger.jobs import OWNER_TAG, Check, Job, JobSpec, queue, schedule, triggers
 from lakeledger.jobs.model import JobRun, LocalJob
 from lakeledger.jobs.settings import merge
+from lakeledger.jobs.waits import packed, unpacked
 from lakeledger.runs import cancelled
 from lakeledger.runs import store as run_log
 
@@ -35,7 +36,8 @@ class LocalBackend:
     def list(self) -> Sequence[Job]:
         """Every job with our tag."""
         with self._store.read() as tx:
-            jobs = [Job(**row) for row in tx.all(sql.list_local)]
+            found = tx.all(sql.list_local)
+        jobs = [Job(row["job_id"], unpacked(row["settings"]), row["base"]) for row in found]
         return [job for job in jobs if OWNER_TAG in job.tags]
 
     def find(self, job_id: str) -> Job | None:
@@ -48,7 +50,7 @@ class LocalBackend:
         """Keep a new job. Raises Invalid if its schedule or trigger cannot be read."""
         with self._store.write() as tx:
             columns = _columns(spec.settings, spec.module_name, tx.now)
-            made = {"job_id": clock.new_id(), "settings": dict(spec.settings), "module": spec.module, "base": spec.base, "seen": {}}
+            made = {"job_id": clock.new_id(), "settings": packed(spec.settings), "module": spec.module, "base": spec.base, "seen": {}}
             return LocalJob(**cast("Row", tx.one(sql.add_local, **made, **columns))).job
 
     def update(self, job_id: str, spec: JobSpec, remove: Sequence[str] = (), check: Check | None = None) -> Job:
@@ -60,7 +62,8 @@ class LocalBackend:
             before = get_job(tx, job_id)
             if check:
                 check(before.job)
-            return _put(tx, before, merge(before.settings, spec.settings, remove), spec.module or before.module, spec.base or before.base)
+            settings = packed(merge(before.job.settings, spec.settings, remove))
+            return _put(tx, before, settings, spec.module or before.module, spec.base or before.base)
 
     def delete(self, job_id: str) -> None:
         """Delete it with its queue; a run that is under way is cancelled. Nothing happens if it is not there."""

@@ -9,6 +9,7 @@ from typing import Any
 
 from lakeledger.errors import Forbidden, Invalid, NotInstalled
 from lakeledger.jobs import Job
+from lakeledger.jobs.waits import unpacked
 from lakeledger.runs import Status
 
 # What is wrong as it was set up, and stays so however often it is tried.
@@ -19,7 +20,7 @@ ENDINGS = {Status.COMPLETED: "done", Status.FAILED: "failed", Status.CANCELLED: 
 
 @dataclass(frozen=True)
 class LocalJob:
-    """A job of the ledger: a row of `local_jobs`. `seen` is what its trigger knew when it last fired."""
+    """A job of the ledger: a row of `local_jobs`, its settings packed. `seen` is what its trigger knew when it last fired."""
 
     job_id: str
     tenant_id: str
@@ -37,7 +38,7 @@ class LocalJob:
 
     @property
     def job(self) -> Job:
-        return Job(self.job_id, self.settings, self.base)
+        return Job(self.job_id, unpacked(self.settings), self.base)
 
     @property
     def pipeline_id(self) -> str:

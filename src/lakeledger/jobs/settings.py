@@ -63,9 +63,10 @@ def normalise(settings: Mapping[str, Any]) -> dict[str, Any]:
     """
     source = "GIT" if settings.get("git_source") else "WORKSPACE"
     result = {name: value for name, value in settings.items() if name != "format"}
+    sorted_lists: dict[int, list[Any]] = {}
     for name, key in ENTRY_KEYS.items():
         if entries := result.get(name):
-            result[name] = _sorted_by(key, [_plain_entry(name, entry, source) for entry in entries])
+            result[name] = _sorted_by(key, [_plain_entry(name, entry, source, sorted_lists) for entry in entries])
     return _without_defaults(result, _JOB)
 
 
@@ -142,7 +143,7 @@ def _patch_entries(made: Patch, name: str, had: list[Any], has: list[Any], targe
 def _lay(current: Any, wanted: Any) -> Any:
     """Ours over theirs: inside a mapping name by name, else ours alone."""
     if not (isinstance(current, Mapping) and isinstance(wanted, Mapping)):
-        return deepcopy(wanted)
+        return wanted
     kept = {name: value for name, value in current.items() if not _is_displaced(name, wanted)}
     return {**kept, **{name: _lay(kept.get(name), value) for name, value in wanted.items()}}
 
@@ -179,21 +180,24 @@ def _remove(settings: dict[str, Any], parts: list[str]) -> None:
         node.pop(parts[-1], None)
 
 
-def _plain_entry(name: str, entry: dict[str, Any], source: str) -> dict[str, Any]:
+def _plain_entry(name: str, entry: dict[str, Any], source: str, sorted_lists: dict[int, list[Any]]) -> dict[str, Any]:
     """An entry of a named list as it was most likely written."""
     match name:
         case "tasks":
-            return _plain_task(entry, source)
+            return _plain_task(entry, source, sorted_lists)
         case "environments":
             return _plain_environment(entry)
         case _:
             return _without_defaults(entry, {})
 
 
-def _plain_task(task: dict[str, Any], source: str) -> dict[str, Any]:
-    """The API sorts what a task waits for, and says where its code comes from."""
+def _plain_task(task: dict[str, Any], source: str, sorted_lists: dict[int, list[Any]]) -> dict[str, Any]:
+    """The API sorts what a task waits for, and says where its code comes from. A list that many tasks share is sorted once."""
     from_there = {name: {"source": source, "file": {"source": source}} for name in task if name.endswith("_task")}
-    return _without_defaults({**task, "depends_on": _sorted_by("task_key", task.get("depends_on") or [])}, {**from_there, **_TASK})
+    waits = task.get("depends_on") or []
+    if id(waits) not in sorted_lists:
+        sorted_lists[id(waits)] = _sorted_by("task_key", waits)
+    return _without_defaults({**task, "depends_on": sorted_lists[id(waits)]}, {**from_there, **_TASK})
 
 
 def _plain_environment(environment: dict[str, Any]) -> dict[str, Any]:

@@ -11,6 +11,7 @@ from lakeledger import clock, codec
 from lakeledger.db import Row, Transaction
 from lakeledger.db.queries import load
 from lakeledger.errors import Invalid
+from lakeledger.jobs.waits import packed, unpacked
 
 sql = load("lakeledger.jobs")
 
@@ -52,6 +53,7 @@ def put(
     """Note what a module's job is now, instead of what was noted before. Raises Invalid."""
     if state not in STATES:
         raise Invalid(f"the state of a job is one of {', '.join(STATES)}, not {state!r}")
+    kept = packed(settings)
     row = tx.one(
         sql.put_job,
         id=clock.new_id(),
@@ -60,24 +62,24 @@ def put(
         backend=backend,
         job_id=job_id,
         job_name=str(settings.get("name") or module_name),
-        settings=dict(settings),
-        settings_hash=codec.digest(settings),
+        settings=kept,
+        settings_hash=codec.digest(kept),
         control_version=control_version,
         state=state,
         rows_hash=rows_hash,
     )
-    return TrackedJob(**cast("Row", row))
+    return _read(cast("Row", row))
 
 
 def find(tx: Transaction, control_table: str, module_name: str, backend: str) -> TrackedJob | None:
     """What is noted of a module's job, or None."""
     row = tx.one(sql.find_job, control_table=control_table, module_name=module_name, backend=backend)
-    return TrackedJob(**row) if row else None
+    return _read(row) if row else None
 
 
 def list_all(tx: Transaction, control_table: str | None = None, backend: str | None = None) -> list[TrackedJob]:
     """Every noted job, of one control table or of all, by module."""
-    return [TrackedJob(**row) for row in tx.all(sql.list_jobs, control_table=control_table, backend=backend)]
+    return [_read(row) for row in tx.all(sql.list_jobs, control_table=control_table, backend=backend)]
 
 
 def note_rows(tx: Transaction, control_table: str, module_name: str, backend: str, rows_hash: str) -> None:
@@ -88,3 +90,7 @@ def note_rows(tx: Transaction, control_table: str, module_name: str, backend: st
 def remove(tx: Transaction, control_table: str, module_name: str, backend: str) -> bool:
     """Forget a module's job. False if nothing was noted."""
     return tx.execute(sql.remove_job, control_table=control_table, module_name=module_name, backend=backend) == 1
+
+
+def _read(row: Row) -> TrackedJob:
+    return TrackedJob(**{**row, "settings": unpacked(row["settings"])})
