@@ -401,3 +401,17 @@ def by_hand(deployment: Deployment, job_id: str) -> tuple[Any, ...]:
     job = deployment.backend.find(job_id)
     assert job is not None
     return job.settings["max_concurrent_runs"], job.settings["description"], job.is_paused
+
+
+def test_a_notification_that_the_backend_cannot_send_blocks_its_module_until_it_is_taken_out(deployment: Deployment) -> None:
+    put(deployment, source("shop"), source("stock"), modules=(ModuleRow("shop", timeout_seconds=60),))
+    job_id = apply(deployment)["shop"][1]
+    asks = ModuleRow("shop", timeout_seconds=90, notifications='{"on_failure": ["ops@example.com"]}')
+    put(deployment, modules=(asks,))
+    blocked, other = deployment.plan().actions
+    assert (blocked.kind, other.kind) == ("blocked", "unchanged")
+    assert "shop: notifications.on_failure: the local backend sends no e-mail; take notifications out of the module" in blocked.reason
+    put(deployment, source("shop", active=False))  # nobody is to be told of a module that does not run
+    assert apply(deployment)["shop"] == ("pause", job_id)
+    put(deployment, source("shop"), modules=(replace(asks, notifications="{}"),))
+    assert apply(deployment)["shop"] == ("resume", job_id)

@@ -15,7 +15,7 @@ import pytest
 
 from contract.making import wait_until
 from integration.commands import answer, invoke, refused, shown
-from lakeledger import Ledger
+from lakeledger import Invalid, Ledger
 from lakeledger.cli.jobs import Jobs
 from lakeledger.jobs import JobSpec
 from lakeledger.jobs.local import LocalBackend
@@ -94,6 +94,33 @@ def test_a_job_is_paused_and_resumed_and_the_plan_leaves_it_so(deployed: list[st
     assert "next: lakeledger jobs pause shop" in shown("jobs", "resume", "shop", *deployed)
     assert not answer("jobs", "show", "shop", *deployed)["job"]["is_paused"]
     refused(["jobs", "pause", "crm", *deployed], 2, "Invalid", "nothing starts job crm by itself")
+
+
+@pytest.mark.parametrize("name", ["shop", "crm"])
+def test_a_module_that_is_switched_off_shows_in_its_job_which_then_cannot_be_run(deployed: list[str], name: str) -> None:
+    answer("control", "deactivate", name, *deployed)
+    answer("apply", "--yes", *deployed)
+    (job,) = (each for each in answer("jobs", "list", *deployed)["jobs"] if each["module_name"] == name)
+    assert (job["is_switched_off"], job["is_paused"]) == (True, True)
+    assert re.search(rf"{name}\s.*switched off", shown("jobs", "list", *deployed))
+    text = shown("jobs", "show", name, *deployed)
+    assert "(switched off)" in text
+    assert "next: lakeledger jobs run" not in text
+    for verb in ("run", "resume"):
+        refused(["jobs", verb, name, *deployed], 2, "Invalid", f"`lakeledger control activate {name}` and `lakeledger apply --yes`")
+    assert answer("scheduler", "--once", *deployed)["runs"] == []
+    answer("control", "activate", name, *deployed)
+    answer("apply", "--yes", *deployed)
+    assert not answer("jobs", "show", name, *deployed)["job"]["is_switched_off"]
+    assert answer("jobs", "run", name, *deployed)["run_id"]
+
+
+def test_a_switched_off_job_is_refused_from_python_too(deployed: list[str], ledger: Ledger) -> None:
+    job_id = answer("jobs", "show", "crm", *deployed)["job"]["job_id"]
+    answer("control", "deactivate", "crm", *deployed)
+    answer("apply", "--yes", *deployed)
+    with pytest.raises(Invalid, match="job crm is switched off: no source of its module is active"):
+        LocalBackend(ledger.store, "ann").run_now(job_id)
 
 
 @pytest.mark.parametrize(("status", "is_paused"), [("PAUSED", True), ("UNPAUSED", False)])

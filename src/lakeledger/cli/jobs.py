@@ -21,16 +21,17 @@ if TYPE_CHECKING:
     from lakeledger.jobs import Job, JobBackend
     from lakeledger.jobs.model import JobRun
 
-JOB = '{"job_id", "module_name", "name", "control_table", "is_paused", "starts", "next_run_at", "settings"}'
+JOB = '{"job_id", "module_name", "name", "control_table", "is_switched_off", "is_paused", "starts", "next_run_at", "settings"}'
 LAST_RUNS = 10
 NAMED = 5
 
 
 @dataclass(frozen=True)
 class Jobs:
-    """The jobs of one backend, and what only the local one knows of them."""
+    """The jobs of one backend, and what only the local one knows of them. `switched_off`: the ids of those whose module is off or gone."""
 
     backend: JobBackend
+    switched_off: frozenset[str] = frozenset()
 
     def get(self, word: str) -> Job:
         """The job with that id, the beginning of an id, or the name of its module. Raises NotFound or Invalid."""
@@ -55,11 +56,21 @@ class Jobs:
             "module_name": job.module_name,
             "name": job.name,
             "control_table": job.tags.get(OWNER_TAG),
-            "is_paused": job.is_paused,
+            "is_switched_off": job.job_id in self.switched_off,
+            "is_paused": job.is_paused or job.job_id in self.switched_off,
             "starts": starts(job.settings),
             "next_run_at": self.backend.get(job.job_id).next_run_at if isinstance(self.backend, LocalBackend) else None,
             "settings": scrub_value(packed(job.settings)),
         }
+
+    def refuse_switched_off(self, job: Job) -> None:
+        """Raises Invalid if its module is switched off or gone from the control table."""
+        if job.job_id in self.switched_off:
+            name = shlex.quote(job.module_name or job.name)
+            raise Invalid(
+                f"job {job.name} is switched off: its module has no active source in the control table, or is gone from it; "
+                f"`lakeledger control activate {name}` and `lakeledger apply --yes` switch it on"
+            )
 
     def runs(self, job: Job) -> Sequence[JobRun]:
         """Its last runs, as far as the backend tells."""
@@ -81,10 +92,13 @@ class Jobs:
 @contextmanager
 def open_jobs(options: Options) -> Iterator[Jobs]:
     """The jobs of the settings' backend. Raises NotInstalled or Invalid."""
-    from lakeledger.jobs import open_backend
+    from lakeledger.jobs import open_backend, tracking
 
     with options.open() as ledger:
-        yield Jobs(open_backend(ledger.settings.control.backend, ledger.store, ledger.worker))
+        backend = open_backend(ledger.settings.control.backend, ledger.store, ledger.worker)
+        with ledger.store.read() as tx:
+            paused = tracking.paused_jobs(tx, backend.name)
+        yield Jobs(backend, paused)
 
 
 @click.group()
@@ -137,7 +151,7 @@ def show_job(options: Options, job_id: str) -> None:
             "module": job.module_name,
             "control table": document["control_table"],
             "description": settings.get("description"),
-            "starts": (document["starts"] or "when asked") + (" (paused)" if document["is_paused"] else ""),
+            "starts": (document["starts"] or "when asked") + (f" ({rests})" if (rests := _rests(document)) else ""),
             "next run": show.moment(document["next_run_at"]),
             "parameters": ", ".join(f"{name}={value}" for name, value in parameters.items()) or None,
         }
@@ -146,7 +160,8 @@ def show_job(options: Options, job_id: str) -> None:
     if runs:
         rows = [(run.id, run.status, run.cause, show.ago(run.due_at), run.run_id or "", scrub(run.reason or "")) for run in runs]
         show.print_table(["~run", "status", "cause", "due", "~in the run log", "~reason"], rows, title="last runs")
-    show.print_next(options.command(f"jobs run {shlex.quote(job.module_name or job.job_id)}"))
+    if not document["is_switched_off"]:
+        show.print_next(options.command(f"jobs run {shlex.quote(job.module_name or job.job_id)}"))
 
 
 @jobs.command("run")
@@ -154,13 +169,16 @@ def show_job(options: Options, job_id: str) -> None:
 @click.option("--param", "parameters", metavar="NAME=VALUE", multiple=True, help="A parameter of the job; may be repeated.")
 @shared('{"job_id", "run_id"}')
 def run_job(options: Options, job_id: str, parameters: Sequence[str]) -> None:
-    """Ask for a run now, also of a paused job. A local run is carried out by `lakeledger scheduler`.
+    """Ask for a run now, also of a paused job, but not of one whose module is switched off.
+
+    A local run is carried out by `lakeledger scheduler`.
 
     lakeledger jobs run shop --param day=2026-01-31
     """
     values = pairs(parameters, "parameter")
     with open_jobs(options) as opened:
         job = opened.get(job_id)
+        opened.refuse_switched_off(job)
         run_id = opened.backend.run_now(job.job_id, values)
     if options.as_json:
         show.print_json({"job_id": job.job_id, "run_id": run_id})
@@ -223,7 +241,10 @@ def starts(settings: dict[str, Any]) -> str:
 
 def _set_pause(options: Options, job_id: str, status: str, back: str) -> None:
     with open_jobs(options) as opened:
-        job = opened.set_pause(opened.get(job_id), status)
+        job = opened.get(job_id)
+        if status == "UNPAUSED":
+            opened.refuse_switched_off(job)
+        job = opened.set_pause(job, status)
     if options.as_json:
         show.print_json({"job_id": job.job_id, "is_paused": job.is_paused})
         return
@@ -232,8 +253,11 @@ def _set_pause(options: Options, job_id: str, status: str, back: str) -> None:
 
 
 def _job_row(job: dict[str, Any]) -> tuple[str, ...]:
-    paused = "paused" if job["is_paused"] else ""
-    return job["module_name"] or job["name"], job["starts"], paused, _when(job), job["control_table"] or ""
+    return job["module_name"] or job["name"], job["starts"], _rests(job), _when(job), job["control_table"] or ""
+
+
+def _rests(job: dict[str, Any]) -> str:
+    return "switched off" if job["is_switched_off"] else "paused" if job["is_paused"] else ""
 
 
 def _task_row(task: dict[str, Any]) -> tuple[str, str, str]:

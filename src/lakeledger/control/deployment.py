@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Container, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, fields, replace
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from lakeledger.control import changes, rows
 from lakeledger.control.fields import Side, shared
@@ -20,6 +20,9 @@ from lakeledger.jobs import OWNER_TAG, Job, JobBackend, JobSpec, tracking
 from lakeledger.jobs.settings import merge, normalise
 from lakeledger.jobs.tracking import TrackedJob
 from lakeledger.runs import ActiveRun, NewRun, Worker, user_name
+
+if TYPE_CHECKING:
+    from lakeledger.control.documents import Module
 
 NAMED = 5
 
@@ -154,12 +157,23 @@ class Deployment:
         wishes = [Wish(name, problems=tuple(str(problem) for problem in problems)) for name, problems in found.bad.items()]
         for name, module in found.good.items():
             try:
+                self._refuse_notifications(module)
                 spec = job_spec(module, self.table.location, self.base, self._program)
             except Invalid as error:
                 wishes.append(Wish(name, problems=(str(error),)))
             else:
                 wishes.append(Wish(name, replace(spec, rows_hash=hashes.get(name)), module.is_active))
         return wishes
+
+    def _refuse_notifications(self, module: Module) -> None:
+        """Whoever asks to be notified relies on it: what this backend cannot send is not accepted. Raises Invalid."""
+        wanted = module.notifications.model_dump(exclude_defaults=True) if module.notifications and module.is_active else {}
+        if self.backend.name == "local" and wanted:
+            names = ", ".join(f"notifications.{name}" for name in wanted)
+            raise Invalid(
+                f"{module.module_name}: {names}: the local backend sends no e-mail; take notifications out of the module "
+                f"(`lakeledger control set {module.module_name} notifications=`), or deploy to Databricks (control.backend)"
+            )
 
     def _warnings(self, actions: Iterable[Action], snapshot: Snapshot) -> Iterator[str]:
         """What is not wrong but worth a look, of the modules for which something is to be done."""

@@ -74,9 +74,17 @@ class LocalBackend:
                 tx.execute(sql.remove_local, job_id=job_id)
 
     def run_now(self, job_id: str, parameters: Mapping[str, str] | None = None) -> str:
-        """Queue a run, also of a paused job; the id of the run. Raises NotFound, or Invalid for a parameter that the job has not."""
+        """Queue a run, also of a paused job; the id of the run.
+
+        Raises NotFound, or Invalid for a parameter that the job has not, and for a job whose module is switched off.
+        """
         with self._store.write() as tx:
             job = get_job(tx, job_id)
+            if job.is_switched_off:
+                raise Invalid(
+                    f"job {job.name} is switched off: no source of its module is active, and a run would do nothing; "
+                    f"`lakeledger control activate {job.pipeline_id}` and `lakeledger apply --yes` switch it on"
+                )
             known = list(job.parameters({}))
             if unknown := [name for name in parameters or {} if name not in known]:
                 has = f"it has {', '.join(known)}" if known else "it has none"

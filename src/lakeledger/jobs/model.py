@@ -46,6 +46,12 @@ class LocalJob:
         return str(self.module.get("module_name") or self.name)
 
     @property
+    def is_switched_off(self) -> bool:
+        """Whether no source of its module is active: a run would do nothing."""
+        sources = self.module.get("sources") or []
+        return bool(sources) and not any(source.get("is_active", True) for source in sources)
+
+    @property
     def max_concurrent_runs(self) -> int:
         return max(1, int(self.settings.get("max_concurrent_runs") or 1))
 

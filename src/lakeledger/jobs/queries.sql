@@ -25,6 +25,9 @@ select * from jobs
    and backend = :backend -- optional
  order by control_table, module_name, backend
 
+-- name: paused_jobs
+select job_id from jobs where tenant_id = :tenant_id and backend = :backend and state = 'paused'
+
 -- name: note_rows
 update jobs set rows_hash = :rows_hash
  where tenant_id = :tenant_id and control_table = :control_table and module_name = :module_name and backend = :backend and state = 'active'

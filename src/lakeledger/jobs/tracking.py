@@ -82,6 +82,11 @@ def list_all(tx: Transaction, control_table: str | None = None, backend: str | N
     return [_read(row) for row in tx.all(sql.list_jobs, control_table=control_table, backend=backend)]
 
 
+def paused_jobs(tx: Transaction, backend: str) -> frozenset[str]:
+    """The ids of the jobs that rest because their module is switched off or gone."""
+    return frozenset(row["job_id"] for row in tx.all(sql.paused_jobs, backend=backend))
+
+
 def note_rows(tx: Transaction, control_table: str, module_name: str, backend: str, rows_hash: str) -> None:
     """Note that other rows come to the same job: the next plan then knows them."""
     tx.execute(sql.note_rows, control_table=control_table, module_name=module_name, backend=backend, rows_hash=rows_hash)
