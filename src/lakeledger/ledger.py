@@ -20,7 +20,7 @@ from lakeledger.pipelines import Plane
 from lakeledger.pipelines.own_session import Sessions
 from lakeledger.pipelines.write import Write, write
 from lakeledger.records import Records
-from lakeledger.runs import ActiveRun, ActiveStep, NewRun, Runs, this_worker, user_name
+from lakeledger.runs import ActiveRun, ActiveStep, DoneBy, NewRun, Runs, this_worker, user_name
 from lakeledger.sync import Advance, Capture, Source, parse_source
 from lakeledger.sync.kinds import PositionLike, as_position
 from lakeledger.tables import Committed, Tables, parse_name
@@ -115,8 +115,13 @@ class Ledger:
         retry_of: Id | None = None,
         parent_run_id: Id | None = None,
         exclusive: bool = False,
+        done_by: DoneBy = DoneBy.END,
     ) -> ActiveRun:
-        """A run, to be used in a `with` block. An exclusive one raises Conflict while another holds the pipeline."""
+        """A run, to be used in a `with` block. An exclusive one raises Conflict while another holds the pipeline.
+
+        One that commits exactly once, as the last thing that it does, is `done_by="commit"`: should its worker be lost after the commit,
+        it counts as done. Any other one has to be run again.
+        """
         new = NewRun(
             pipeline_id=pipeline,
             trigger_type=trigger,
@@ -129,6 +134,7 @@ class Ledger:
             retry_of=_text(retry_of),
             parent_run_id=_text(parent_run_id),
             exclusive=exclusive,
+            done_by=done_by,
         )
         return ActiveRun(self.store, new, self.worker, self.settings.lease_seconds)
 
@@ -248,7 +254,7 @@ class Ledger:
             request = replace(request, batch_id=_batch_of(request, request.position))
         if run is not None:
             return write(self._plane(), frame, request, run.fence)
-        with self.run(str(request.table), trigger="api") as implicit:
+        with self.run(str(request.table), trigger="api", done_by=DoneBy.COMMIT) as implicit:
             return write(self._plane(), frame, request, implicit.fence)
 
     def _plane(self) -> Plane:

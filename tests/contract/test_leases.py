@@ -12,12 +12,13 @@ from collections.abc import Iterator
 from contextlib import contextmanager
 from dataclasses import replace
 from datetime import UTC, datetime, timedelta
+from typing import Any
 
 import pytest
 
 from contract.making import ORDERS, change, dump, execute, expire_lease, new_file, opened, put, rows, together, wait_until
 from lakeledger import Advance, Conflict, Fenced, Ledger, NumberPosition
-from lakeledger.runs import store
+from lakeledger.runs import DoneBy, store
 from lakeledger.runs.worker import is_gone, this_worker
 from lakeledger.sync import parse_source
 
@@ -206,10 +207,11 @@ def test_a_key_that_a_lost_run_holds_can_be_used_again(ledger: Ledger) -> None:
 
 
 def test_a_key_whose_lost_run_had_committed_is_done_and_the_log_says_so(ledger: Ledger) -> None:
-    with pytest.raises(Conflict, match="already ended: COMPLETED"), ledger.run("orders", idempotency_key="monday", exclusive=True) as lost:
+    key: dict[str, Any] = {"idempotency_key": "monday", "exclusive": True}
+    with pytest.raises(Conflict, match="already ended: COMPLETED"), ledger.run("orders", **key, done_by=DoneBy.COMMIT) as lost:
         put(ledger, change(lost, new_file("a")))
         expire_lease(ledger, lost.id)
-        with pytest.raises(Conflict, match=f"is run {lost.id}: COMPLETED"), ledger.run("orders", idempotency_key="monday", exclusive=True):
+        with pytest.raises(Conflict, match=f"is run {lost.id}: COMPLETED"), ledger.run("orders", **key):
             pass
         assert ledger.runs.get(lost.id).status == "COMPLETED"
     assert ledger.tables.get(ORDERS).current_version == 1

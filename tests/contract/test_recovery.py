@@ -3,17 +3,18 @@
 from __future__ import annotations
 
 from datetime import timedelta
+from typing import Any
 
 import pytest
 
 from contract.making import change, execute, expire_lease, new_file, put
 from lakeledger import Conflict, Ledger
-from lakeledger.runs import ActiveRun, NewRun, NewStep, store
+from lakeledger.runs import ActiveRun, DoneBy, NewRun, NewStep, store
 
 
-def lost(ledger: Ledger, pipeline: str = "orders") -> ActiveRun:
+def lost(ledger: Ledger, pipeline: str = "orders", **more: Any) -> ActiveRun:
     """A run whose worker is silent."""
-    run = ledger.run(pipeline)
+    run = ledger.run(pipeline, **more)
     run.__enter__()
     run._ended.set()
     return run
@@ -37,12 +38,36 @@ def test_a_lost_run_that_committed_nothing_failed(ledger: Ledger) -> None:
     assert ledger.runs.recover() == []
 
 
-def test_a_lost_run_that_had_committed_completed(ledger: Ledger) -> None:
-    run = lost(ledger)
+def test_a_lost_run_that_commits_once_and_had_completed(ledger: Ledger) -> None:
+    run = lost(ledger, done_by=DoneBy.COMMIT)
     put(ledger, change(run, new_file("a")))
     expire_lease(ledger, run.id)
     assert [ended.status for ended in ledger.runs.recover()] == ["COMPLETED"]
     assert ledger.runs.transitions(run.id)[-1].reason == f"{ledger.worker.name} was lost after its commit"
+
+
+def test_a_lost_run_that_may_commit_again_failed_although_it_had_committed(ledger: Ledger) -> None:
+    run = lost(ledger)
+    put(ledger, change(run, new_file("a")))
+    expire_lease(ledger, run.id)
+    assert [ended.status for ended in ledger.runs.recover()] == ["FAILED"]
+    why = f"{ledger.worker.name} was lost after 1 commit, before it said that it was done; run it again"
+    assert ledger.runs.get(run.id).error_message == why
+
+
+def test_a_lost_task_that_had_written_one_of_its_tables_is_run_again_under_its_key(ledger: Ledger) -> None:
+    run = lost(ledger, "shop", idempotency_key="due-1", exclusive=True)
+    (step,) = run.plan([NewStep("both_tables", "python")])
+    step.__enter__()
+    put(ledger, change(step, new_file("a"), table="first"))
+    expire_lease(ledger, run.id)
+    assert [ended.status for ended in ledger.runs.recover()] == ["FAILED"]
+    assert statuses(ledger, run) == ["FAILED"]
+    (kept,) = ledger.runs.steps(run.id)
+    assert "was lost after a commit at" in str(kept.error_message)
+    assert "only its end says that it is done" in str(ledger.runs.transitions(kept.id)[-1].reason)
+    with ledger.run("shop", idempotency_key="due-1", exclusive=True) as again:
+        assert again.run.retry_of == run.id
 
 
 def test_the_steps_of_a_lost_run_end_by_what_each_committed(ledger: Ledger) -> None:
@@ -54,18 +79,41 @@ def test_the_steps_of_a_lost_run_end_by_what_each_committed(ledger: Ledger) -> N
     expire_lease(ledger, run.id)
     assert [ended.status for ended in ledger.runs.recover()] == ["FAILED"]
     assert statuses(ledger, run) == ["COMPLETED", "FAILED", "SKIPPED"]
-    assert "after 1 commit(s), with b, c unfinished" in str(ledger.runs.get(run.id).error_message)
+    assert "after 1 commit, with b, c unfinished" in str(ledger.runs.get(run.id).error_message)
 
 
-def test_a_lost_run_whose_last_step_had_committed_completed(ledger: Ledger) -> None:
+def test_a_lost_run_is_done_if_all_its_planned_steps_are(ledger: Ledger) -> None:
     run = lost(ledger)
-    with run.step("a"):
+    first, second = run.plan([NewStep("a"), NewStep("b", done_by=DoneBy.COMMIT)])
+    with first:
         pass
-    second = run.step("b").__enter__()
+    second.__enter__()
     put(ledger, change(second, new_file("a")))
     expire_lease(ledger, run.id)
     assert [ended.status for ended in ledger.runs.recover()] == ["COMPLETED"]
     assert statuses(ledger, run) == ["COMPLETED", "COMPLETED"]
+    assert ledger.runs.transitions(run.id)[-1].reason == f"{ledger.worker.name} was lost after its last step"
+
+
+def test_a_lost_run_whose_steps_were_not_planned_may_have_had_more_to_do(ledger: Ledger) -> None:
+    run = lost(ledger)
+    step = run.step("a", done_by=DoneBy.COMMIT).__enter__()
+    put(ledger, change(step, new_file("a")))
+    expire_lease(ledger, run.id)
+    assert [ended.status for ended in ledger.runs.recover()] == ["FAILED"]
+    assert statuses(ledger, run) == ["COMPLETED"]
+
+
+def test_a_lost_run_is_judged_by_the_last_attempt_of_each_step(ledger: Ledger) -> None:
+    run = lost(ledger)
+    (first,) = run.plan([NewStep("a")])
+    with pytest.raises(ValueError, match="no luck"), first:
+        raise ValueError("no luck")
+    (second,) = run.plan([NewStep("a", attempt=2)])
+    with second:
+        pass
+    expire_lease(ledger, run.id)
+    assert [ended.status for ended in ledger.runs.recover()] == ["COMPLETED"]
 
 
 def test_what_was_lost_cannot_come_back(ledger: Ledger) -> None:

@@ -89,7 +89,8 @@ def show_run(options: Options, run_id: str) -> None:
 def recover(options: Options, max_age: timedelta | None) -> None:
     """End the runs of lost workers, each by what it committed.
 
-    A run is lost when its lease ran out or its process is gone. It ends COMPLETED if its commit is found, FAILED otherwise.
+    A run is lost when its lease ran out or its process is gone. It ends COMPLETED if the ledger proves that its
+    work is done (every load committed, every other task ended), FAILED otherwise.
 
       lakeledger runs recover
     """

@@ -18,7 +18,7 @@ from lakeledger.pipelines import Plane
 from lakeledger.pipelines.attempt import INTERRUPT_SECONDS, Attempt, Progress, StepResult
 from lakeledger.pipelines.conditions import Standing, reason_to_skip, standing
 from lakeledger.pipelines.tasks import Context
-from lakeledger.runs import ActiveRun, ActiveStep, NewStep, Status, cancelled, failed
+from lakeledger.runs import ActiveRun, ActiveStep, DoneBy, NewStep, Status, cancelled, failed
 from lakeledger.runs import store as run_log
 
 __all__ = ["ModuleResult", "Progress", "StepResult", "run_module"]
@@ -28,7 +28,7 @@ PARALLEL_STEPS = 8
 WATCH_SECONDS = 1.0
 # How long tasks that were told to stop are waited for.
 GRACE_SECONDS = 10.0
-# A load commits once, at its end: from then on it is done, whatever the clock says.
+# A load commits once, at its end: from then on it is done, whatever the clock says. Any other task may commit as often as it likes.
 LOADS = ("ingest", "sql_query", "sql_file")
 
 
@@ -219,7 +219,7 @@ class _Board:
         reason = f"timed out after {attempt.task.source.timeout_seconds:g} s"
         with self._store.write() as tx:
             step = run_log.get_step(tx, attempt.context.step.id)
-            if step.committed_at and step.step_type in LOADS:
+            if step.committed_at and step.done_by == DoneBy.COMMIT:
                 return None
             with suppress(Conflict):
                 run_log.finish_step(tx, step.id, failed(reason), self._actor)
@@ -259,6 +259,6 @@ class _Board:
 
 
 def _new_step(task: Task, number: int = 1) -> NewStep:
-    source = task.source
-    metadata = {"execution_order": source.execution_order}
-    return NewStep(source.source_id, source.transformation_config.task_type, source.target or None, metadata, number)
+    source, kind = task.source, task.source.transformation_config.task_type
+    done_by = DoneBy.COMMIT if kind in LOADS else DoneBy.END
+    return NewStep(source.source_id, kind, source.target or None, {"execution_order": source.execution_order}, number, done_by)

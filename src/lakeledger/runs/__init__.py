@@ -13,6 +13,7 @@ from lakeledger.runs.active import ActiveRun, ActiveStep
 from lakeledger.runs.heartbeats import Heartbeats
 from lakeledger.runs.model import (
     Counters,
+    DoneBy,
     Fence,
     NewRun,
     NewStep,
@@ -33,6 +34,7 @@ __all__ = [
     "ActiveRun",
     "ActiveStep",
     "Counters",
+    "DoneBy",
     "Fence",
     "Heartbeats",
     "NewRun",

@@ -11,7 +11,7 @@ from lakeledger import clock
 from lakeledger.db import Store, Transaction
 from lakeledger.errors import Conflict, LakeledgerError
 from lakeledger.runs import recovery, store
-from lakeledger.runs.model import Counters, Fence, NewRun, NewStep, Outcome, Run, Step, cancelled, completed, failed, skipped
+from lakeledger.runs.model import Counters, DoneBy, Fence, NewRun, NewStep, Outcome, Run, Step, cancelled, completed, failed, skipped
 from lakeledger.runs.worker import Worker
 
 INTERRUPTED_SECONDS = 5.0
@@ -58,18 +58,20 @@ class ActiveRun:
             if error is None:
                 raise
 
-    def step(self, name: str, type: str = "task", target_table: str | None = None, **metadata: Any) -> ActiveStep:
-        """A step of this run, to be used in a `with` block."""
-        return ActiveStep(self._store, self.fence, self._worker, NewStep(name, type, target_table, metadata))
+    def step(
+        self, name: str, type: str = "task", target_table: str | None = None, *, done_by: DoneBy = DoneBy.END, **metadata: Any
+    ) -> ActiveStep:
+        """A step of this run, to be used in a `with` block. One that commits exactly once, at its end, is `done_by="commit"`."""
+        return ActiveStep(self._store, self.fence, self._worker, NewStep(name, type, target_table, metadata, done_by=done_by))
 
     def plan(self, steps: list[NewStep]) -> list[ActiveStep]:
-        """Write down steps that are to come, so that the log shows what a lost run did not reach."""
+        """Write down the steps of this run, so that the log shows what a lost run did not reach, and that it is done once they are."""
         ids = [clock.new_id() for _ in steps]
 
         def add(tx: Transaction, again: bool) -> list[Step]:
             if again and (known := store.find_steps(tx, ids)):
                 return known
-            return [store.add_step(tx, self.id, new, self._worker.name, step_id) for new, step_id in zip(steps, ids, strict=True)]
+            return store.plan_steps(tx, self.id, dict(zip(ids, steps, strict=True)), self._worker.name)
 
         rows = self._store.persist(add)
         return [ActiveStep(self._store, self.fence, self._worker, new, row) for new, row in zip(steps, rows, strict=True)]

@@ -25,6 +25,18 @@ class Status(StrEnum):
     SKIPPED = "SKIPPED"
 
 
+class DoneBy(StrEnum):
+    """What proves that a run or a step has done its work, should its worker be lost before it says so.
+
+    END: nothing but its own end, because it may commit several times, or work elsewhere. COMMIT: its commit, which is the only one and
+    comes last. STEPS (runs only): that all of its steps, which were planned in advance, are done.
+    """
+
+    END = "end"
+    COMMIT = "commit"
+    STEPS = "steps"
+
+
 TRIGGERS = ("api", "scheduler", "manual", "webhook", "retry")
 KINDS = ("pipeline", "sync", "recon", "maintenance", "backfill")
 
@@ -61,6 +73,7 @@ class Run:
     records_failed: int
     bytes_processed: int
     commit_count: int
+    done_by: str
     error_details: dict[str, Any] | None
     parent_run_id: str | None
     retry_of: str | None
@@ -100,6 +113,7 @@ class Step:
     metadata: dict[str, Any]
     attempt: int
     target_table: str | None
+    done_by: str
     committed_at: datetime | None
 
     @property
@@ -137,6 +151,7 @@ class NewRun:
     retry_of: str | None = None
     parent_run_id: str | None = None
     exclusive: bool = False
+    done_by: DoneBy = DoneBy.END
     schema_name: str | None = None
     sync_mode: str | None = None
     source_info: dict[str, Any] | None = None
@@ -154,6 +169,7 @@ class NewStep:
     target_table: str | None = None
     metadata: dict[str, Any] = field(default_factory=dict)
     attempt: int = 1
+    done_by: DoneBy = DoneBy.END
 
 
 @dataclass(frozen=True)

@@ -1,11 +1,11 @@
 -- name: add_run
 insert into pipeline_runs (
     pipeline_logging_id, tenant_id, pipeline_id, status, trigger_type, trigger_by, start_time, config_version, parameters, run_kind,
-    config_hash, parent_run_id, retry_of, idempotency_key, exclusive, lease_token,
+    config_hash, parent_run_id, retry_of, idempotency_key, exclusive, done_by, lease_token,
     schema_name, sync_mode, source_info, destination_info, instance_id, node_id
 ) values (
     :run_id, :tenant_id, :pipeline_id, 'PENDING', :trigger_type, :trigger_by, :now, :config_version, :parameters, :run_kind,
-    :config_hash, :parent_run_id, :retry_of, :idempotency_key, :exclusive, 0,
+    :config_hash, :parent_run_id, :retry_of, :idempotency_key, :exclusive, :done_by, 0,
     :schema_name, :sync_mode, :source_info, :destination_info, :instance_id, :node_id
 )
 returning *
@@ -90,13 +90,16 @@ select * from pipeline_runs
 -- name: add_step
 insert into step_logs (
     step_logging_id, tenant_id, pipeline_logging_id, step_name, step_type, step_index, status, start_time, metadata, attempt,
-    target_table
+    target_table, done_by
 ) values (
     :step_id, :tenant_id, :run_id, :step_name, :step_type,
     (select count(*) from step_logs where pipeline_logging_id = :run_id), 'PENDING', :now, :metadata, :attempt,
-    :target_table
+    :target_table, :done_by
 )
 returning *
+
+-- name: set_done_by
+update pipeline_runs set done_by = :done_by where tenant_id = :tenant_id and pipeline_logging_id = :run_id
 
 -- name: begin_step
 update step_logs set status = 'RUNNING', start_time = :now

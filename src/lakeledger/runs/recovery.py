@@ -1,4 +1,4 @@
-"""What becomes of a run whose worker is gone: COMPLETED if its commit is found, FAILED otherwise."""
+"""What becomes of a run whose worker is gone: COMPLETED if the ledger proves that its work is done, FAILED otherwise."""
 
 from __future__ import annotations
 
@@ -6,7 +6,7 @@ from datetime import UTC, datetime, timedelta
 
 from lakeledger.db import Transaction
 from lakeledger.runs import store
-from lakeledger.runs.model import Outcome, Run, Status, Step, completed, failed, skipped
+from lakeledger.runs.model import DoneBy, Outcome, Run, Status, Step, completed, failed, skipped
 from lakeledger.runs.worker import Worker, is_gone
 
 
@@ -48,28 +48,55 @@ def settle(tx: Transaction, run: Run, actor: str) -> Run:
     steps = store.steps(tx, run.id)
     for step in steps:
         if step.status in (Status.PENDING, Status.RUNNING):
-            store.finish_step(tx, step.id, _step_verdict(step), actor)
+            store.finish_step(tx, step.id, step_verdict(step, _worker_of(run)), actor)
     return store.finish(tx, run.id, verdict(run, steps), actor)
 
 
 def verdict(run: Run, steps: list[Step]) -> Outcome:
-    """How a lost run ended. A commit is found on the run, and on each of its steps, because it was written with the data."""
-    worker = run.worker_instance or "an unknown worker"
-    unfinished = [step.step_name for step in steps if not _did_its_work(step)]
-    if run.commit_count and not unfinished:
+    """How a lost run ended: by its commit or its steps, if that is what it is done by, because they were written with the data."""
+    unfinished = [step.step_name for step in _last_attempts(steps) if not _did_its_work(step)]
+    if run.done_by == DoneBy.STEPS and not unfinished:
+        return completed(f"{_worker_of(run)} was lost after its last step")
+    if run.done_by == DoneBy.COMMIT and run.commit_count and not unfinished:
+        return completed(f"{_worker_of(run)} was lost after its commit")
+    return failed(f"{_worker_of(run)} was lost {_found(run, unfinished)}; run it again")
+
+
+def step_verdict(step: Step, worker: str) -> Outcome:
+    """How an open step of a lost run ended."""
+    if step.status == Status.PENDING:
+        return skipped(f"{worker} was lost before it began")
+    if _did_its_work(step):
         return completed(f"{worker} was lost after its commit")
-    found = f"after {run.commit_count} commit(s), with {', '.join(unfinished)} unfinished" if run.commit_count else "before it committed"
-    return failed(f"{worker} was lost {found}; run it again")
+    if step.committed_at is None:
+        return failed(f"{worker} was lost before it committed")
+    return failed(
+        f"{worker} was lost after a commit at {step.committed_at:%Y-%m-%d %H:%M:%S} UTC: what it committed is visible, "
+        f"but a {step.step_type} step may commit again, and only its end says that it is done"
+    )
+
+
+def _found(run: Run, unfinished: list[str]) -> str:
+    if not run.commit_count:
+        return "before it committed"
+    commits = "1 commit" if run.commit_count == 1 else f"{run.commit_count} commits"
+    return (
+        f"after {commits}, with {', '.join(unfinished)} unfinished" if unfinished else f"after {commits}, before it said that it was done"
+    )
+
+
+def _last_attempts(steps: list[Step]) -> list[Step]:
+    """Of each step its last attempt: an earlier one that failed was made up for."""
+    return list({step.step_name: step for step in sorted(steps, key=lambda step: step.attempt)}.values())
 
 
 def _did_its_work(step: Step) -> bool:
-    return step.status in (Status.COMPLETED, Status.SKIPPED) or (step.status == Status.RUNNING and step.committed_at is not None)
+    by_commit = step.status == Status.RUNNING and step.done_by == DoneBy.COMMIT and step.committed_at is not None
+    return by_commit or step.status in (Status.COMPLETED, Status.SKIPPED)
 
 
-def _step_verdict(step: Step) -> Outcome:
-    if _did_its_work(step):
-        return completed("the worker was lost after its commit")
-    return failed("the worker was lost before it committed") if step.status == Status.RUNNING else skipped("the worker was lost")
+def _worker_of(run: Run) -> str:
+    return run.worker_instance or "an unknown worker"
 
 
 def _was_silent(tx: Transaction, run: Run, silence: timedelta | None) -> bool:

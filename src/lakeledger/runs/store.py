@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from datetime import datetime, timedelta
 from typing import Any
 
@@ -16,6 +16,7 @@ from lakeledger.runs.model import (
     KINDS,
     TRIGGERS,
     Counters,
+    DoneBy,
     Fence,
     NewRun,
     NewStep,
@@ -48,6 +49,7 @@ def add(tx: Transaction, new: NewRun, actor: str) -> Run:
     run_id = clock.new_id()
     given = {
         "trigger_by": new.trigger_by or actor,
+        "done_by": DoneBy(new.done_by).value,
         "retry_of": new.retry_of or earlier,
         "parameters": scrub_value(new.parameters),
         "source_info": scrub_value(new.source_info),
@@ -188,10 +190,18 @@ def add_step(tx: Transaction, run_id: str, new: NewStep, actor: str, step_id: st
         metadata=scrub_value(new.metadata),
         attempt=new.attempt,
         target_table=new.target_table,
+        done_by=DoneBy(new.done_by).value,
     )
     step = Step(**_found(row, f"run {run_id}"))
     _note(tx, "step", step.id, None, Status.PENDING, None, actor)
     return step
+
+
+def plan_steps(tx: Transaction, run_id: str, new: Mapping[str, NewStep], actor: str) -> list[Step]:
+    """Write down the steps of a run, by their ids: from now on it is done when they are. Raises Fenced if it has ended."""
+    planned = [add_step(tx, run_id, each, actor, step_id) for step_id, each in new.items()]
+    tx.execute(sql.set_done_by, run_id=run_id, done_by=DoneBy.STEPS.value)
+    return planned
 
 
 def begin_step(tx: Transaction, step_id: str, actor: str) -> Step:

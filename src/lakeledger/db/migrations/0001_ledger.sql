@@ -29,6 +29,7 @@ create table pipeline_runs (
     records_failed      bigint not null default 0,
     bytes_processed     bigint not null default 0,
     commit_count        bigint not null default 0,
+    done_by             text not null default 'end' check (done_by in ('end', 'commit', 'steps')),
     error_details       jsonb,
     parent_run_id       text,
     retry_of            text,
@@ -68,6 +69,7 @@ create table step_logs (
     metadata            jsonb not null,
     attempt             integer not null default 1,
     target_table        text,
+    done_by             text not null default 'end' check (done_by in ('end', 'commit')),
     committed_at        timestamptz
 );
 
