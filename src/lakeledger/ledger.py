@@ -20,7 +20,8 @@ from lakeledger.pipelines import Plane
 from lakeledger.pipelines.own_session import Sessions
 from lakeledger.pipelines.write import Write, write
 from lakeledger.records import Records
-from lakeledger.runs import ActiveRun, ActiveStep, DoneBy, NewRun, Runs, this_worker, user_name
+from lakeledger.runs import ActiveRun, ActiveStep, DoneBy, Fence, NewRun, Runs, this_worker, user_name
+from lakeledger.runs.store import check_fence
 from lakeledger.sync import Advance, Capture, Source, parse_source
 from lakeledger.sync.kinds import PositionLike, as_position
 from lakeledger.tables import Committed, Tables, parse_name
@@ -48,10 +49,21 @@ class Ledger:
         except BaseException:
             self.database.close()
             raise
-        self.store = Store(self.database, settings.tenant, settings.outage_seconds)
+        store = Store(self.database, settings.tenant, settings.outage_seconds)
+        self._checksums = Checksums(store)
+        self._warehouse = Warehouse(store, settings)
+        self._spark = spark
+        self._owns_spark = spark is None
+        self._sessions = Sessions(settings.spark.conf)
+        self._start_spark = start_spark
+        self._spark_lock = threading.Lock()
+        self._wire(store)
+
+    def _wire(self, store: Store) -> None:
+        settings = self.settings
+        self.store = store
         self.worker = this_worker()
         self.runs = Runs(self.store, self.worker)
-        self._warehouse = Warehouse(self.store, settings)
         self.tables = Tables(self.store, self.worker, self._warehouse.path)
         self.sync = Capture(self.store, self.worker, settings.lease_seconds, settings.capture, settings.retention)
         self.positions = self.sync.positions
@@ -60,11 +72,6 @@ class Ledger:
         self.dead_letters = self.sync.dead_letters
         self.records = Records(self.store)
         self.changes = Changes(self.store)
-        self._checksums = Checksums(self.store)
-        self._spark = spark
-        self._sessions = Sessions(settings.spark.conf)
-        self._start_spark = start_spark
-        self._spark_lock = threading.Lock()
 
     def __enter__(self) -> Self:
         return self
@@ -136,7 +143,7 @@ class Ledger:
             exclusive=exclusive,
             done_by=done_by,
         )
-        return ActiveRun(self.store, new, self.worker, self.settings.lease_seconds)
+        return self._begin(new)
 
     def append(
         self,
@@ -241,7 +248,7 @@ class Ledger:
 
         name = pipeline or module.module_name
         with self.run(name, trigger, parameters=parameters, config_hash=module.config_hash, exclusive=True) as run:
-            return run_module(self._plane(), run, module, base, progress, ledger=self)
+            return run_module(self._plane(), run, module, base, progress, alone=self._owns_spark, ledger=self)
 
     def run_job(self, due: Due) -> Outcome:
         """Carry out a run of a local job, for a `Scheduler`. Raises Invalid, or Conflict if its module is running already."""
@@ -249,16 +256,64 @@ class Ledger:
 
         return run_due(self._plane(), self.run, due, ledger=self)
 
+    def bound_to(self, step: ActiveStep, spark: Callable[[], SparkSession]) -> Ledger:
+        """The ledger for one task, on the Spark session that can be stopped for it: what it writes, it writes in that step's name."""
+        return TaskLedger(self, step, spark)
+
+    def _begin(self, new: NewRun) -> ActiveRun:
+        return ActiveRun(self.store, new, self.worker, self.settings.lease_seconds)
+
+    def _fence(self, run: ActiveRun | ActiveStep | None) -> Fence | None:
+        """The right to commit in whose name a write is made; None if it needs a run of its own."""
+        return run.fence if run is not None else None
+
     def _write(self, frame: DataFrame, request: Write, run: ActiveRun | ActiveStep | None) -> Committed:
         if request.position and request.batch_id is None and not request.position.force:
             request = replace(request, batch_id=_batch_of(request, request.position))
-        if run is not None:
-            return write(self._plane(), frame, request, run.fence)
+        if fence := self._fence(run):
+            return write(self._plane(), frame, request, fence)
         with self.run(str(request.table), trigger="api", done_by=DoneBy.COMMIT) as implicit:
             return write(self._plane(), frame, request, implicit.fence)
 
     def _plane(self) -> Plane:
         return Plane(self.store, self._warehouse.claim, self._checksums, lambda: self.spark, self._sessions)
+
+
+class TaskLedger(Ledger):
+    """The ledger as a task has it: whatever it writes, it writes in the name of its step, and no longer once that has ended.
+
+    A run that the task begins is part of the task's run (`parent_run_id`), with a lease and an end of its own, but it commits only while
+    the step may.
+    """
+
+    def __init__(self, whole: Ledger, step: ActiveStep, spark: Callable[[], SparkSession]) -> None:
+        vars(self).update(vars(whole))  # the same database, settings and background
+        self._whole = whole
+        self._step = step
+        self._task_spark = spark
+        self._wire(replace(whole.store, check=lambda tx: check_fence(tx, step.fence)))
+
+    @property
+    def spark(self) -> SparkSession:
+        """The Spark session of the task."""
+        return self._task_spark()
+
+    def close(self) -> None:
+        """Stop what runs in the background for this task. The ledger itself stays open: others use it."""
+        self.sync.close()
+
+    def _begin(self, new: NewRun) -> ActiveRun:
+        part = replace(new, parent_run_id=new.parent_run_id or self._step.fence.run_id)
+        return ActiveRun(self._whole.store, part, self.worker, self.settings.lease_seconds, self._step.fence)
+
+    def _fence(self, run: ActiveRun | ActiveStep | None) -> Fence:
+        if run is None or run.fence.run_id == self._step.fence.run_id:
+            return self._step.fence
+        return replace(run.fence, within=self._step.fence)
+
+    def _plane(self) -> Plane:
+        # The commit checks the fence itself; what has to be settled after it is no longer the task's business.
+        return replace(super()._plane(), store=self._whole.store)
 
 
 def open(

@@ -343,6 +343,78 @@ def test_a_task_that_takes_too_long_is_given_up_and_cannot_commit_any_more(ledge
     assert (rows["late"].status, rows["late"].error_message) == ("FAILED", "timed out after 1 s")
 
 
+WRITING = """\
+from contract.making import change, new_file, put
+def late(context, how):
+    assert context.stop.wait(60)
+    try:
+        match how:
+            case "child run":
+                with context.ledger.run("mine") as run:
+                    put(context.ledger, change(run, new_file("a")))
+            case "the whole run":
+                put(context.ledger, change(context.run, new_file("a")))
+            case "error":
+                context.ledger.errors.log_exception("shop", "late", ValueError("late"))
+    except Exception as error:
+        (context.base / "refused").write_text(f"{type(error).__name__}: {error}")
+        raise
+"""
+
+
+@pytest.mark.parametrize("how", ["child run", "the whole run", "error"])
+def test_a_task_that_was_given_up_writes_nothing_more_whichever_way_it_tries(ledger: Ledger, tmp_path: Path, how: str) -> None:
+    steps_py(tmp_path, WAITING + WRITING)
+    holds_it_open = call("open", "wait_for", {"name": "refused"})
+    result = run(ledger, module(call("late", "late", {"how": how}, timeout_seconds=1), holds_it_open), tmp_path)
+    wait_until(no_thread_left)
+    assert statuses(result.steps) == {"late": "FAILED", "open": "COMPLETED"}
+    assert (tmp_path / "refused").read_text().startswith("Fenced: step late of run")
+    assert "has already ended: FAILED (timed out after 1 s); nothing was committed" in (tmp_path / "refused").read_text()
+    assert (ledger.tables.list(), ledger.errors.list(table="late")) == ([], [])
+
+
+def test_what_a_task_begins_itself_is_part_of_its_run(ledger: Ledger, tmp_path: Path) -> None:
+    steps_py(
+        tmp_path,
+        """\
+from contract.making import change, new_file, put
+def load(context):
+    with context.ledger.run("inner") as inner:
+        put(context.ledger, change(inner, new_file("a")))
+    context.ledger.close()
+    return {"inner": inner.id}
+""",
+    )
+    result = run(ledger, module(call("load", "load")), tmp_path)
+    inner = ledger.runs.get(logged(ledger, result)[0].metadata["inner"])
+    assert (inner.parent_run_id, inner.status, inner.commit_count) == (result.run_id, "COMPLETED", 1)
+    assert ledger.runs.get(result.run_id).status == "COMPLETED"
+
+
+def test_a_module_that_takes_too_long_is_ended(ledger: Ledger, tmp_path: Path) -> None:
+    steps_py(tmp_path, COMMITTING + FLAKY)
+    what = module(
+        call("good", "good"),
+        call("late", "commit_late"),
+        call("flaky", "flaky", {"good_at": 9}, max_retries=9, retry_seconds=60),
+        call("next", "good", depends_on=["late"], run_if="ALL_DONE"),
+        timeout_seconds=1,
+    )
+    result = run(ledger, what, tmp_path)
+    assert statuses(result.steps) == {"good": "COMPLETED", "late": "FAILED", "flaky": "FAILED", "next": "SKIPPED"}
+    assert not result.retryable
+    wait_until(no_thread_left)
+    assert (tmp_path / "refused").read_text() == "Fenced"
+    ended = run_of(ledger, result)
+    assert (ended.status, (ended.error_message or "").startswith("the module timed out after 1 s; 2 of 4 steps failed: ")) == (
+        "FAILED",
+        True,
+    )
+    reasons = {row.step_name: row.error_message or row.metadata.get("reason") for row in logged(ledger, result)}
+    assert (reasons["late"], reasons["next"]) == ("the module timed out after 1 s",) * 2
+
+
 def test_a_task_that_took_too_long_is_not_started_again_while_it_may_be_at_work(ledger: Ledger, tmp_path: Path) -> None:
     steps_py(tmp_path, "def slow(context): assert context.stop.wait(60)\n")
     result = run(ledger, module(call("a", "slow", timeout_seconds=1, max_retries=1)), tmp_path)
@@ -629,14 +701,40 @@ from pyspark.sql import functions as F
 def shout(word): return word.upper()
 def load(context):
     frame = context.spark.sql("select 'a' as word").select(F.udf(shout)("word").alias("word"))
-    return {"version": context.ledger.append(frame, "words", run=context.step).version}
+    context.ledger.append(frame, "words", run=context.step)
+    context.ledger.append(frame, "words")
+    return {"version": context.ledger.overwrite(context.ledger.read("words"), "copies", run=context.run).version}
 """,
     )
     result = run(lake, module(call("load", "load")), tmp_path)
     assert only(result).error is None
-    assert [row.word for row in lake.read("words").collect()] == ["A"]
+    assert [row.word for row in lake.read("words").collect()] == ["A", "A"]
     (row,) = logged(lake, result)
     assert (row.metadata["version"], row.target_table, row.committed_at is not None) == (1, "main.words", True)
+    (only_run,) = lake.runs.list()
+    assert (only_run.id, only_run.commit_count, only_run.records_processed) == (result.run_id, 3, 4)
+
+
+def test_a_cancelled_task_appends_nothing(lake: Ledger, tmp_path: Path) -> None:
+    steps_py(
+        tmp_path,
+        """\
+def load(context):
+    frame = context.spark.range(3)
+    (context.base / "began").write_text("")
+    assert context.stop.wait(60)
+    try:
+        context.ledger.append(frame, "late")
+    except Exception as error:
+        (context.base / "refused").write_text(f"{type(error).__name__}: {error}")
+        raise
+""",
+    )
+    cancel = lambda: lake.runs.cancel(lake.runs.list()[0].id, "wrong day", by="ann@desk")  # noqa: E731
+    with once_it_began(tmp_path, cancel), pytest.raises(Fenced, match=r"CANCELLED \(cancelled by ann@desk: wrong day\); nothing more"):
+        run(lake, module(call("load", "load")), tmp_path)
+    assert "Fenced: " in (tmp_path / "refused").read_text()
+    assert (lake.tables.list(), [each.status for each in lake.runs.list()]) == ([], ["CANCELLED"])
 
 
 def test_a_notebook_has_spark(sqlite_lake: Ledger, tmp_path: Path) -> None:

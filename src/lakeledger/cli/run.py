@@ -44,7 +44,13 @@ class Outcome:
 
     def statuses(self) -> list[str]:
         """Of each step, as its last attempt ended; a module that could not start counts as one that failed."""
-        return ["FAILED"] if self.error else list({step.step_name: step.status for step in self.steps}.values())
+        if self.error:
+            return ["FAILED"]
+        # A run may fail without any of its steps: it took too long, and what was left was skipped.
+        return [
+            *{step.step_name: step.status for step in self.steps}.values(),
+            *(["FAILED"] if self.run and self.run.error_message else []),
+        ]
 
     def document(self) -> dict[str, Any]:
         """As scripts read it."""
@@ -109,11 +115,10 @@ def check_parameters(modules: Sequence[Module], given: Mapping[str, str]) -> Non
 
 
 class Interrupter:
-    """Starts Spark and says so, for it takes seconds; and lets go of it when the program is asked to end."""
+    """Starts Spark and says so, for it takes seconds; and has the run stop when the program is asked to end."""
 
     def __init__(self, progress: Progress) -> None:
         self._progress = progress
-        self._session: SparkSession | None = None
         self._stopped = False
 
     def start(self, settings: SparkSettings) -> SparkSession:
@@ -121,15 +126,15 @@ class Interrupter:
         from lakeledger.pipelines.session import open_session
 
         self._progress.spark_is_starting()
-        self._session = open_session(settings)
+        session = open_session(settings)
         self._progress.spark_has_started()
         if self._stopped:
             raise Failed("interrupted")
-        return self._session
+        return session
 
     @contextmanager
     def listening(self) -> Iterator[None]:
-        """Have Ctrl-C, and whoever ends the process, end Spark's jobs: the steps that wait for them would go on, unseen, to their end.
+        """Have Ctrl-C, and whoever ends the process, end the run, which stops what Spark does for it.
 
         Spark does not always let go at once. A second Ctrl-C leaves without it; the next run settles what this one was.
         """
@@ -143,15 +148,13 @@ class Interrupter:
             for number, handler in before.items():
                 signal.signal(number, handler)
 
-    def _stop(self, *_: object) -> None:
+    def _stop(self, number: int, _: object) -> None:
         if self._stopped:
             self._progress.leave()
             os._exit(INTERRUPTED)
         self._stopped = True
         self._progress.stopping()
-        if self._session is not None:
-            self._session.interruptAll()
-        raise KeyboardInterrupt
+        raise KeyboardInterrupt(signal.Signals(number).name)
 
 
 def exit_code(outcomes: Sequence[Outcome]) -> int:

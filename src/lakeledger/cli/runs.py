@@ -9,13 +9,15 @@ import click
 
 from lakeledger import Ledger
 from lakeledger.cli import show
+from lakeledger.cli.acting import operator
 from lakeledger.cli.options import Duration, Options, shared
+from lakeledger.errors import Invalid
 from lakeledger.runs import Run, Status, Step, Transition
 
 
 @click.group()
 def runs() -> None:
-    """What ran: list and show runs, end those of lost workers."""
+    """What ran: list and show runs, cancel one, end those of lost workers."""
 
 
 @runs.command("list")
@@ -81,6 +83,30 @@ def show_run(options: Options, run_id: str) -> None:
     names = {run.id: "run", **{step.id: step.step_name for step in steps}}
     show.print_table(["~changes", "state", "at", "~reason"], [_transition_row(each, names) for each in transitions])
     show.print_next(options.command(f"tables show {min(tables)}" if tables else "runs list"))
+
+
+@runs.command()
+@click.argument("run_id", metavar="ID")
+@click.option("--reason", metavar="TEXT", required=True, help="Why, for the run log.")
+@shared('{"run": row of pipeline_runs}')
+def cancel(options: Options, run_id: str, reason: str) -> None:
+    """Stop a run, wherever it is at work. The beginning of the ID is enough.
+
+    From now on its commits are refused; its process notices within seconds, stops what Spark does for it and ends. What it has
+    committed stays visible.
+
+      lakeledger runs cancel 0199b2c4-7e1a --reason "wrong day"
+    """
+    if not reason.strip():
+        raise Invalid("--reason is empty: say why the run is cancelled, for the run log")
+    with options.open() as ledger:
+        ended = ledger.runs.cancel(run_id, reason.strip(), by=operator())
+    if options.as_json:
+        show.print_json({"run": ended})
+        return
+    commits = show.plural(ended.commit_count, "commit")
+    click.echo(show.safe(f"run {ended.id} of {ended.pipeline_id} on {ended.worker_instance} is cancelled after {commits}"))
+    show.print_next(options.command(f"runs show {ended.id[: show.SHORT_ID]}"))
 
 
 @runs.command()

@@ -10,8 +10,8 @@ import logging
 import random
 import re
 import time
-from collections.abc import Callable, Iterable, Mapping
-from contextlib import AbstractContextManager
+from collections.abc import Callable, Iterable, Iterator, Mapping
+from contextlib import AbstractContextManager, contextmanager
 from dataclasses import dataclass
 from datetime import datetime
 from typing import Any, Protocol, TypeVar
@@ -113,11 +113,12 @@ class Database(Protocol):
 
 @dataclass(frozen=True)
 class Store:
-    """A database as one tenant sees it: the handle that every slice is given."""
+    """A database as one tenant sees it: the handle that every slice is given. `check` has a look at every write before it begins."""
 
     database: Database
     tenant_id: str
     outage_seconds: float = 300.0
+    check: Callable[[Transaction], object] | None = None
 
     def read(self) -> AbstractContextManager[Transaction]:
         """A consistent view that neither waits for writers nor holds them up."""
@@ -125,7 +126,13 @@ class Store:
 
     def write(self) -> AbstractContextManager[Transaction]:
         """A write transaction: committed at the end of the block, rolled back by an exception."""
-        return self.database.transaction(self.tenant_id, write=True)
+        return self._checked(self.check) if self.check else self.database.transaction(self.tenant_id, write=True)
+
+    @contextmanager
+    def _checked(self, check: Callable[[Transaction], object]) -> Iterator[Transaction]:
+        with self.database.transaction(self.tenant_id, write=True) as tx:
+            check(tx)
+            yield tx
 
     def persist(self, work: Callable[[Transaction, bool], T], seconds: float | None = None) -> T:
         """Do work in a write transaction; if the store is away, again with back-off until it is back, for as long as is configured.

@@ -44,7 +44,8 @@ class Attempt:
         self.result: StepResult | None = None
         self.error: BaseException | None = None
         self._spark = Interruptible(context.plane, alone=task.source.timeout_seconds is not None)
-        self.context = replace(context, plane=replace(context.plane, spark=self._spark.session))
+        bound = context.ledger and context.ledger.bound_to(context.step, self._spark.session)
+        self.context = replace(context, plane=replace(context.plane, spark=self._spark.session), ledger=bound)
         self._module = module
         self._done = done
         self.deadline: float | None = None  # when it has taken too long, by the monotonic clock
@@ -58,9 +59,15 @@ class Attempt:
         self.thread.start()
 
     def give_up(self) -> None:
-        """Tell it to end, and stop what Spark does for it. What it still tries to commit, the ledger refuses once its step has ended."""
+        """Have it end, and stop what Spark does for it. What it still tries to commit, the ledger refuses once its step has ended."""
+        if self.given_up:
+            return
         self.context.stop.set()
         threading.Thread(target=self._interrupt, name=f"interrupt-{self.task.key}", daemon=True).start()
+
+    @property
+    def given_up(self) -> bool:
+        return self.context.stop.is_set()
 
     def ended(self, status: Status, loaded: Loaded | None = None, error: str | None = None, *, retryable: bool = True) -> StepResult:
         """A result of this task."""
@@ -78,6 +85,8 @@ class Attempt:
             self.result = self._run()
         except BaseException as error:  # noqa: BLE001 - raised again by whoever waits for this thread
             self.error = error
+        if self.context.ledger:
+            self.context.ledger.close()
         self._done(self)
 
     def _run(self) -> StepResult:

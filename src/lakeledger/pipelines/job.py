@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Callable
-from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
@@ -13,7 +12,6 @@ from lakeledger.control.documents import Module
 from lakeledger.errors import Conflict, Invalid
 from lakeledger.jobs.scheduler import Due, Outcome
 from lakeledger.pipelines import Plane
-from lakeledger.pipelines.interrupting import Interruptible
 from lakeledger.pipelines.runner import Progress, run_module
 from lakeledger.runs import ActiveRun, Status
 from lakeledger.runs import store as run_log
@@ -22,21 +20,20 @@ from lakeledger.runs import store as run_log
 def run_due(plane: Plane, begin: Callable[..., ActiveRun], due: Due, *, ledger: Any = None, progress: Progress = lambda _: None) -> Outcome:
     """Run the job's module; `begin` is `Ledger.run`. Raises Invalid, or a retryable Conflict if the module is running already."""
     module = _module(due)
-    spark = Interruptible(plane, alone=True)
     given = {"by": due.run.asked_by, "parameters": due.parameters, "config_hash": module.config_hash, "exclusive": due.is_exclusive}
     run: ActiveRun | None = None
     retryable = True
     try:
         with begin(module.module_name, _trigger(due), idempotency_key=due.key, retry_of=due.run.run_id, **given) as run:
             result = run_module(
-                replace(plane, spark=spark.session),
+                plane,
                 run,
                 module,
                 Path(due.job.base),
                 progress,
                 parameters=due.parameters,
                 stop=due.stop,
-                interrupt=spark.interrupt,
+                alone=True,
                 ledger=ledger,
             )
             retryable = result.retryable

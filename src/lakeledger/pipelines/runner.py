@@ -2,11 +2,12 @@
 
 from __future__ import annotations
 
+import math
 import threading
 import time
 from collections.abc import Callable, Mapping
 from contextlib import suppress
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import Path
 from queue import Empty, SimpleQueue
 from typing import Any, NoReturn
@@ -17,6 +18,7 @@ from lakeledger.errors import Conflict, Fenced, Unavailable
 from lakeledger.pipelines import Plane
 from lakeledger.pipelines.attempt import INTERRUPT_SECONDS, Attempt, Progress, StepResult
 from lakeledger.pipelines.conditions import Standing, reason_to_skip, standing
+from lakeledger.pipelines.interrupting import Interruptible
 from lakeledger.pipelines.tasks import Context
 from lakeledger.runs import ActiveRun, ActiveStep, DoneBy, NewStep, Status, cancelled, failed
 from lakeledger.runs import store as run_log
@@ -39,6 +41,7 @@ class ModuleResult:
     module: str
     run_id: str
     steps: list[StepResult]
+    timed_out: str | None = None  # after how long
 
     @property
     def failed(self) -> list[StepResult]:
@@ -46,8 +49,15 @@ class ModuleResult:
 
     @property
     def retryable(self) -> bool:
-        """Whether one of those that failed may do better at another try."""
-        return any(step.retryable for step in self.failed)
+        """Whether one of those that failed may do better at another try; not if all together took too long."""
+        return not self.timed_out and any(step.retryable for step in self.failed)
+
+    @property
+    def error(self) -> str | None:
+        """Why the run failed, or None."""
+        told = "; ".join(f"{step.source_id}: {step.error}" for step in self.failed)
+        failures = [f"{len(self.failed)} of {len(self.steps)} steps failed: {told}"] if told else []
+        return "; ".join([*([self.timed_out] if self.timed_out else []), *failures]) or None
 
     @property
     def rows(self) -> int:
@@ -63,26 +73,27 @@ def run_module(
     *,
     parameters: Mapping[str, Any] | None = None,
     stop: threading.Event | None = None,
-    interrupt: Callable[[], None] = lambda: None,
+    alone: bool = False,
     ledger: Any = None,
 ) -> ModuleResult:
     """Run a module's active sources inside a started run. A failing source ends the run as FAILED without raising.
 
-    It is tried again as often as it says, unless it is set up wrong, or took too long: that try may still be at work.
+    It is tried again as often as it says, unless it is set up wrong, or took too long: that try may still be at work. A module that
+    takes longer than its `timeout_seconds` is ended: what is at work fails, the rest is SKIPPED.
 
-    `parameters` are laid over the module's; by default they are the run's. `ledger` is what Python tasks are given as theirs, and
-    `interrupt` stops what Spark does for this run.
+    `parameters` override the module's; by default they are the run's. `ledger` is what Python tasks are given, each bound to its step.
+    With `alone` the run gets a Spark session of its own, which can be stopped when somebody cancels the run; without it, it sees the
+    temporary views of the session that is there.
     Raises Invalid if the tasks have no order, and Fenced if somebody ended the run or `stop` was set; then its open steps are CANCELLED.
     """
     given = run.run.parameters if parameters is None else parameters
     values = {**module.parameters, **{name: str(value) for name, value in given.items()}}
-    shared = _Shared(plane, run, base, values, ledger)
-    results = _Board(module, shared, progress, stop or threading.Event(), interrupt).play()
-    result = ModuleResult(module.module_name, run.id, results)
-    if result.failed:
-        run.fail(
-            f"{len(result.failed)} of {len(results)} steps failed: {'; '.join(f'{step.source_id}: {step.error}' for step in result.failed)}"
-        )
+    spark = Interruptible(plane, alone=alone)
+    shared = _Shared(replace(plane, spark=spark.session), run, base, values, ledger)
+    board = _Board(module, shared, progress, stop or threading.Event(), spark.interrupt)
+    result = ModuleResult(module.module_name, run.id, board.play(), board.timed_out)
+    if result.error:
+        run.fail(result.error)
     return result
 
 
@@ -98,6 +109,15 @@ class _Shared:
 
     def context(self, step: ActiveStep) -> Context:
         return Context(self.run, step, self.parameters, self.base, self.plane, ledger=self.ledger)
+
+
+@dataclass(frozen=True)
+class _Retry:
+    """A task that failed and is tried again: as which attempt, when, and how the last one went."""
+
+    number: int
+    not_before: float
+    failure: StepResult
 
 
 class _Board:
@@ -118,9 +138,12 @@ class _Board:
         self._results: dict[str, StepResult] = {}
         self._standings: dict[str, Standing] = {}
         self._running: dict[str, Attempt] = {}
-        self._retries: dict[str, tuple[int, float]] = {}
+        self._retries: dict[str, _Retry] = {}
         self._finished: SimpleQueue[Attempt] = SimpleQueue()
         self._watched_at = time.monotonic()
+        self._limit = module.timeout_seconds
+        self._deadline = self._watched_at + self._limit if self._limit else None
+        self.timed_out: str | None = None
 
     def play(self) -> list[StepResult]:
         """Run all that can run; the results in the order of the tasks. Raises Fenced if the run has ended or is to stop."""
@@ -129,10 +152,7 @@ class _Board:
         except BaseException as error:
             if isinstance(error, Conflict):  # The ledger refuses whatever is done for a run that has ended.
                 self._stop_if_over()
-            for attempt in self._running.values():
-                attempt.give_up()
-            for attempt in self._running.values():
-                attempt.thread.join()  # Nothing may go on behind the back of a run that has ended.
+            self._let_go()  # Nothing may go on behind the back of a run that has ended.
             raise
 
     def _play(self) -> list[StepResult]:
@@ -147,15 +167,18 @@ class _Board:
     def _start_what_can(self) -> None:
         """In the order of the tasks: what is skipped here is already known to those that wait for it."""
         for key, missing in list(self._missing.items()):
-            number, not_before = self._retries.get(key, (1, 0.0))
-            if missing or key in self._running or time.monotonic() < not_before:
+            if missing or key in self._running:
                 continue
-            task = self._tasks[key]
-            if reason := reason_to_skip(task.run_if, self._awaited(task)):
+            task, retry = self._tasks[key], self._retries.get(key)
+            if retry and self.timed_out:
+                self._settle(task, retry.failure)
+            elif retry and time.monotonic() < retry.not_before:
+                continue
+            elif reason := self.timed_out or reason_to_skip(task.run_if, self._awaited(task)):
                 self._steps[key].skip(reason)
                 self._settle(task, StepResult(task.source.source_id, task.source.target, Status.SKIPPED, error=reason))
             elif len(self._running) < PARALLEL_STEPS:
-                self._start(task, number)
+                self._start(task, retry.number if retry else 1)
 
     def _awaited(self, task: Task) -> dict[str, Standing]:
         """How those ended that the task waits for, by the names that people gave them."""
@@ -171,9 +194,9 @@ class _Board:
 
     def _wait(self) -> None:
         """Until an attempt is over, or it is time to look at something else."""
-        moments = [attempt.deadline for attempt in self._running.values() if attempt.deadline]
+        moments = [moment for moment in (self._deadline, *(each.deadline for each in self._running.values())) if moment]
         now = time.monotonic()
-        moments += [not_before for _, not_before in self._retries.values() if not_before > now]
+        moments += [retry.not_before for retry in self._retries.values() if retry.not_before > now]
         soonest = min([self._watched_at + WATCH_SECONDS, *moments]) - now
         with suppress(Empty):
             attempt = self._finished.get(timeout=max(0.0, soonest))
@@ -190,7 +213,7 @@ class _Board:
         if result.status == Status.FAILED:
             self._stop_if_over()
         if result.status == Status.FAILED and result.retryable and attempt.number <= source.max_retries:
-            self._retries[attempt.task.key] = attempt.number + 1, time.monotonic() + (source.retry_seconds or 0)
+            self._retries[attempt.task.key] = _Retry(attempt.number + 1, time.monotonic() + (source.retry_seconds or 0), result)
             return
         self._retries.pop(attempt.task.key, None)
         self._settle(attempt.task, result)
@@ -205,26 +228,31 @@ class _Board:
 
     def _give_up_what_is_late(self) -> None:
         now = time.monotonic()
+        if self._deadline and self._deadline <= now:
+            self._deadline = None
+            self.timed_out = f"the module timed out after {self._limit:g} s"
         for key, attempt in list(self._running.items()):
-            if attempt.deadline is None or attempt.deadline > now:
+            reason = self.timed_out
+            if attempt.deadline and attempt.deadline <= now:
+                reason = f"timed out after {attempt.task.source.timeout_seconds:g} s"
+            if reason is None or attempt.given_up:
                 continue
             attempt.deadline = None
-            if reason := self._time_out(attempt):
+            if self._end_late_step(attempt, reason):
                 del self._running[key]
                 attempt.give_up()
                 self._take(attempt, attempt.ended(Status.FAILED, error=reason, retryable=False))
 
-    def _time_out(self, attempt: Attempt) -> str | None:
-        """End the attempt's step, and so its right to commit; the reason, or None if it has done its work or ended by itself."""
-        reason = f"timed out after {attempt.task.source.timeout_seconds:g} s"
+    def _end_late_step(self, attempt: Attempt, reason: str) -> bool:
+        """End the attempt's step, and so its right to commit. False if it has done its work, or ended by itself."""
         with self._store.write() as tx:
             step = run_log.get_step(tx, attempt.context.step.id)
             if step.committed_at and step.done_by == DoneBy.COMMIT:
-                return None
+                return False
             with suppress(Conflict):
                 run_log.finish_step(tx, step.id, failed(reason), self._actor)
-                return reason
-        return None
+                return True
+        return False
 
     def _watch(self) -> None:
         """Look now and then whether somebody else ended the run, or it is to stop. Raises Fenced."""
@@ -244,14 +272,18 @@ class _Board:
             run = run_log.get(tx, self._run.id)
             if run.is_open:
                 run = run_log.finish(tx, run.id, cancelled("it was told to stop"), self._actor, from_outside=True)
+        self._let_go(GRACE_SECONDS)
+        self._running.clear()
+        raise Fenced(f"{run_log.ended(run)}; nothing more is started")
+
+    def _let_go(self, grace_seconds: float = math.inf) -> None:
+        """Have everything that is under way end, and wait for it, but not for ever."""
         for attempt in self._running.values():
             attempt.give_up()
-        ends = time.monotonic() + GRACE_SECONDS
+        ends = time.monotonic() + grace_seconds
         while (left := [each.thread for each in self._running.values() if each.thread.is_alive()]) and time.monotonic() < ends:
             self._interrupt()
             left[0].join(INTERRUPT_SECONDS)
-        self._running.clear()
-        raise Fenced(f"run {run.id} has already ended: {run.status}; nothing more is started")
 
     @property
     def _actor(self) -> str:

@@ -83,14 +83,17 @@ class Runs:
         with self._store.read() as tx:
             return store.transitions(tx, entity_id)
 
-    def finish(self, run_id: Id, outcome: Outcome) -> Run:
+    def finish(self, run_id: Id, outcome: Outcome, by: str | None = None) -> Run:
         """End a run from outside. Raises NotFound, or Conflict if it has already ended."""
         with self._store.write() as tx:
-            return store.finish(tx, run_id, outcome, self._worker.name, from_outside=True)
+            return store.finish(tx, run_id, outcome, by or self._worker.name, from_outside=True)
 
-    def cancel(self, run_id: Id, reason: str) -> Run:
-        """Stop a run: its worker is refused at its next commit."""
-        return self.finish(run_id, cancelled(reason))
+    def cancel(self, run_id: Id, reason: str, by: str | None = None) -> Run:
+        """Stop a run: its worker notices within seconds and stops what Spark does for it; its commits are refused from now on.
+
+        Raises NotFound, or Conflict if it has already ended.
+        """
+        return self.finish(run_id, cancelled(f"cancelled by {by}: {reason}" if by else reason), by)
 
     def recover(self, max_age: timedelta | None = None, *, kind: str | None = None, silence: timedelta | None = None) -> Sequence[Run]:
         """End the runs of lost workers, each by what was committed. The ended runs are returned.

@@ -20,8 +20,9 @@ INTERRUPTED_SECONDS = 5.0
 class ActiveRun:
     """A started run. It holds a lease that a background heartbeat renews, and it ends when the block does."""
 
-    def __init__(self, ledger_store: Store, new: NewRun, worker: Worker, lease_seconds: float) -> None:
+    def __init__(self, ledger_store: Store, new: NewRun, worker: Worker, lease_seconds: float, within: Fence | None = None) -> None:
         self._store = ledger_store
+        self._within = within
         self._new = new
         self._worker = worker
         self._lease_seconds = lease_seconds
@@ -43,7 +44,7 @@ class ActiveRun:
     @property
     def fence(self) -> Fence:
         """The right to commit in this run's name."""
-        return Fence(self.run.id, self.run.lease_token)
+        return Fence(self.run.id, self.run.lease_token, within=self._within)
 
     def __enter__(self) -> Self:
         self._run = start(self._store, self._new, self._worker, self._lease_seconds)
@@ -214,6 +215,8 @@ def _patience(outcome: Outcome) -> float | None:
 def _outcome(error: BaseException | None) -> Outcome:
     if error is None:
         return completed()
+    if isinstance(error, KeyboardInterrupt) and str(error):
+        return cancelled(f"interrupted by {error}")
     if isinstance(error, KeyboardInterrupt | SystemExit):
         return cancelled("interrupted")
     return failed(error)

@@ -249,8 +249,12 @@ def storable(text: str) -> str:
 
 @dataclass(frozen=True)
 class Fence:
-    """The right of a run to commit: its lease token, and the step that the commit belongs to."""
+    """The right of a run to commit: its lease token, and the step that the commit belongs to.
+
+    A run that a task began may commit only `within` the right of that task.
+    """
 
     run_id: str
     token: int
     step_id: str | None = None
+    within: Fence | None = None

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Mapping
 from datetime import datetime, timedelta
 from typing import Any
 
@@ -124,14 +124,34 @@ def is_any_silent(tx: Transaction) -> bool:
     return tx.one(sql.is_any_silent) is not None
 
 
+def ended(run: Run) -> str:
+    """That a run has ended, how and why."""
+    return f"run {run.id} has already ended: {run.status}{f' ({run.error_message})' if run.error_message else ''}"
+
+
 def check_fence(tx: Transaction, fence: Fence) -> Run:
     """The run, if it may still commit. Raises Fenced."""
     run = get(tx, fence.run_id)
     if not run.is_open:
-        raise Fenced(f"run {run.id} has already ended: {run.status}; nothing was committed")
+        raise Fenced(f"{ended(run)}; nothing was committed")
     if run.lease_token != fence.token:
         raise Fenced(f"run {run.id} was taken over (token {fence.token}, now {run.lease_token}); nothing was committed")
+    if fence.step_id:
+        _check_step(tx, fence.step_id)
+    if fence.within:
+        check_fence(tx, fence.within)
     return run
+
+
+def _check_step(tx: Transaction, step_id: str) -> None:
+    step = get_step(tx, step_id)
+    if step.status != Status.RUNNING:
+        why = f" ({step.error_message})" if step.error_message else ""
+        raise Fenced(
+            f"step {step.step_name} of run {step.pipeline_logging_id} has already ended: {step.status}{why}; nothing was committed"
+            if step.end_time
+            else f"step {step.step_name} of run {step.pipeline_logging_id} has not begun: commit inside its `with` block"
+        )
 
 
 def count(tx: Transaction, run_id: str, counters: Counters, commits: int = 0) -> None:

@@ -25,7 +25,9 @@ DONE = "done"
 class Context:
     """What a task is given: the ledger, Spark once it asks for it, its run and step, and the job's parameters.
 
-    `stop` is set when the task should end, because it took too long or its run was cancelled: from then on the ledger refuses its commits.
+    The ledger is bound to the step: what is appended or overwritten belongs to it, with or without `run=`, and a run that the task begins
+    (`context.ledger.run(…)`) is a part of the task's run. `stop` is set when the task should end, because it took too long or its run was
+    cancelled: the step has ended then, and the ledger refuses (Fenced) whatever the task still writes.
     """
 
     run: ActiveRun
@@ -34,7 +36,7 @@ class Context:
     base: Path
     plane: Plane
     stop: threading.Event = field(default_factory=threading.Event)
-    ledger: Any = None  # a Ledger, which is above this package
+    ledger: Any = None  # a TaskLedger, which is above this package
 
     @property
     def spark(self) -> SparkSession:

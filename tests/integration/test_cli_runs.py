@@ -1,0 +1,68 @@
+"""`lakeledger run` and `lakeledger runs`: how a run is stopped, and what is found of it afterwards."""
+
+from __future__ import annotations
+
+import json
+import subprocess
+import sys
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+import lakeledger
+from contract.making import wait_until
+from integration.commands import answer, invoke, refused, shown
+
+pytestmark = pytest.mark.usefixtures("quiet")
+
+
+def project(folder: Path, code: str, **module: Any) -> None:
+    """A module `shop` with one task for each function of steps.py."""
+    names = [line.removeprefix("def ").partition("(")[0] for line in code.splitlines() if line.startswith("def ")]
+    tasks = [
+        {
+            "source_id": name,
+            "source_type": "task",
+            "transformation_config": {"task_type": "python", "python_task": {"function": f"steps:{name}"}},
+        }
+        for name in names
+    ]
+    (folder / "steps.py").write_text(code, encoding="utf-8")
+    (folder / "pipeline.yaml").write_text(json.dumps({"modules": [{"module_name": "shop", "sources": tasks, **module}]}), encoding="utf-8")
+
+
+def start(*words: str) -> subprocess.Popen[str]:
+    """A command in a process of its own."""
+    return subprocess.Popen(
+        [sys.executable, "-c", "from lakeledger.cli import main; main()", *words], stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True
+    )
+
+
+def test_a_run_is_cancelled_from_another_process(tmp_path: Path, at: list[str], url: str) -> None:
+    project(tmp_path, "def waits(context):\n    (context.base / 'began').touch()\n    assert context.stop.wait(60)\n")
+    running = start("run", *at)
+    wait_until((tmp_path / "began").exists, 60)
+    with lakeledger.open(url) as ledger:
+        (run,) = ledger.runs.list()
+    refused(["runs", "cancel", run.id, "--reason", " ", *at], 2, "Invalid", "--reason is empty")
+    assert f"run {run.id} of shop on {run.worker_instance} is cancelled after 0 commits" in shown(
+        "runs", "cancel", run.id[:13], "--reason", "wrong day", *at
+    )
+    _, errors = running.communicate(timeout=60)
+    assert running.returncode == 1
+    assert f"error: run {run.id} has already ended: CANCELLED (cancelled by " in errors
+    assert ": wrong day); nothing more is started" in errors
+    ended = answer("runs", "show", run.id, *at)
+    assert [step["status"] for step in ended["steps"]] == ["CANCELLED"]
+    (last,) = [each for each in ended["transitions"] if each["to_status"] == "CANCELLED" and each["entity"] == "run"]
+    assert "@" in last["actor"]
+    assert last["reason"] == f"cancelled by {last['actor']}: wrong day"
+    refused(["runs", "cancel", run.id, "--reason", "again", *at], 1, "Conflict", "has already ended: CANCELLED")
+
+
+def test_a_module_that_takes_too_long_is_ended_by_the_command_line_too(tmp_path: Path) -> None:
+    project(tmp_path, "def waits(context):\n    assert context.stop.wait(60)\n", timeout_seconds=1)
+    result = invoke("run", "--url", "sqlite:///lakeledger.db")
+    assert result.exit_code == 1
+    assert "the module timed out after 1 s" in result.stdout
