@@ -92,7 +92,9 @@ def test_who_lost_the_lease_can_neither_commit_nor_renew_it(ledger: Ledger) -> N
         expire_lease(ledger, old.id)
         with ledger.run("orders", exclusive=True):
             before = dump(ledger)
-            with pytest.raises(Fenced, match=r"has already ended: FAILED \(.* was lost before it committed; run it again\); nothing was committed"):
+            with pytest.raises(
+                Fenced, match=r"has already ended: FAILED \(.* was lost before it committed; run it again\); nothing was committed"
+            ):
                 put(ledger, change(old, new_file("a")))
             with ledger.store.write() as tx:
                 assert not store.renew(tx, old.fence, 60)
