@@ -38,7 +38,7 @@ _SECTIONS: dict[str, dict[str, Any]] = {
         "schema_versions": int,
     },
     "control": {"table": str, "backend": str, "folder": str, "package": str, "settings": str},
-    "capture": {"mask": list, "record_bytes": int, "retry_seconds": _NUMBER, "retry_cap_seconds": _NUMBER},
+    "capture": {"mask": list, "unmask": list, "record_bytes": int, "retry_seconds": _NUMBER, "retry_cap_seconds": _NUMBER},
 }
 
 
@@ -80,6 +80,10 @@ class CaptureSettings:
     """How errors and dead letters are kept, and how errors are tried again."""
 
     mask: tuple[str, ...] = _setting("columns whose values are never stored with an error, as patterns: `email`, `card_*`", tuple)
+    unmask: tuple[str, ...] = _setting(
+        "columns that are no secrets although they are called so, as patterns: `token`, `payload.pass`; tokens in their texts are masked",
+        tuple,
+    )
     record_bytes: int = _setting("how much of a record is stored with an error", 65_536)
     retry_seconds: float = _setting("the pause before the first retry; it doubles with each", 30.0)
     retry_cap_seconds: float = _setting("the longest pause between retries", 3_600.0)
@@ -200,8 +204,8 @@ def read_file(path: Path) -> Settings:
         _check(path, sections[name], allowed, prefix=f"{name}.")
     if "conf" in sections["spark"]:
         sections["spark"]["conf"] = dict(_conf(sections["spark"]["conf"]))
-    if "mask" in sections["capture"]:
-        sections["capture"]["mask"] = _texts(path, "capture.mask", sections["capture"]["mask"])
+    for name in {"mask", "unmask"} & sections["capture"].keys():
+        sections["capture"][name] = _texts(path, f"capture.{name}", sections["capture"][name])
     try:
         return Settings(
             **document,

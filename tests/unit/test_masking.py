@@ -21,7 +21,8 @@ from pyspark.sql import Row
 
 from lakeledger import codec
 from lakeledger.errors import Invalid
-from lakeledger.sync.masking import MASK, TOO_DEEP, Masked, Masking, excerpt, plain, plain_record, text_of
+from lakeledger.redaction import MASK
+from lakeledger.sync.masking import TOO_DEEP, Masked, Masking, excerpt, plain, plain_record, text_of
 
 CANARY = "canary-5f1e9"
 NAMES = st.sampled_from(["id", "name", "password", "api_key", "note", "email", "Email", "card"]) | st.text(max_size=8)

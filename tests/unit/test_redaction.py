@@ -2,10 +2,7 @@
 
 from __future__ import annotations
 
-import base64
 import json
-import time
-import uuid
 
 import pytest
 from hypothesis import given
@@ -172,50 +169,6 @@ def test_secrets_that_a_value_gives_away_are_found_elsewhere() -> None:
 def test_what_is_no_secret_stays() -> None:
     for text in ("unexpected token: ')' at 3", "a basic error", "12:30:45 done", "key: 7", "x = y == z", "https://host:8080/a?b=c"):
         assert scrub(text) == text
-
-
-@pytest.mark.parametrize(
-    "text",
-    [
-        "a-" * 100_000,
-        "x: " + "a-" * 100_000,
-        "-".join(str(uuid.UUID(int=number)) for number in range(5_000)),
-        base64.urlsafe_b64encode(bytes(range(256)) * 600).decode(),
-        "-eyJabcdefgh" * 17_000,
-        "password" * 25_000,
-        "password=" * 22_000,
-        "password={" * 20_000,
-        "password: " * 20_000,
-        '"password":{' * 17_000,
-        "password=\\'" * 17_000,
-        "://" * 66_000,
-        "a://" * 50_000,
-        "a://b:" * 33_000,
-        "http://a:80/" * 16_000 + "@",
-        "'" * 200_000,
-        '"' * 200_000,
-        "\\" * 200_000,
-        "'\"" * 100_000,
-        'password="' * 20_000,
-        "<a>" * 66_000,
-        "<" * 200_000,
-        "a=" * 100_000,
-        "a:" * 100_000,
-        " a:b" * 50_000,
-        " -u a" * 40_000,
-        " " * 200_000,
-        "password" + " " * 200_000,
-        "-----BEGIN PRIVATE KEY" * 9_000,
-        "-----BEGIN PRIVATE KEY-----" * 7_000,
-        "jdbc:oracle:thin:" * 11_000,
-        "%3D" * 66_000,
-    ],
-    ids=lambda text: repr(text[:12]),
-)
-def test_no_text_takes_long(text: str) -> None:
-    started = time.process_time()
-    scrub(text, ["hunter2hunter2"])
-    assert time.process_time() - started < 2
 
 
 @pytest.mark.parametrize(

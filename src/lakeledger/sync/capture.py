@@ -29,7 +29,7 @@ class Capture:
         retention: RetentionSettings | None = None,
     ) -> None:
         settings = settings or CaptureSettings()
-        masking = Masking(settings.mask, settings.record_bytes)
+        masking = Masking(settings.mask, settings.record_bytes, settings.unmask)
         self.store = store
         self.retention = retention or RetentionSettings()
         self.positions = Positions(store, worker.name)

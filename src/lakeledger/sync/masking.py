@@ -9,15 +9,15 @@ import re
 from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass, fields, is_dataclass
 from datetime import date, time
+from decimal import Decimal
 from enum import Enum
 from functools import cached_property
 from typing import Any
 
 from lakeledger import codec
 from lakeledger.errors import Invalid
-from lakeledger.redaction import SHORTEST_PASSWORD, scrub, scrub_value, secrets_in
+from lakeledger.redaction import CONFIGURATION, MASK, SHORTEST_PASSWORD, Numeral, Rules, scrub, scrub_value, secrets_in
 
-MASK = "***"
 MIN_BYTES = 256
 TEXT_LIMIT = 1_000
 KEY_LIMIT = 100
@@ -36,32 +36,55 @@ class Masked:
 
 @dataclass(frozen=True)
 class Masking:
-    """Which columns are never kept, by pattern (`email`, `card.*`), and how many bytes of a record are."""
+    """Which columns are never kept, by pattern (`email`, `card.*`), which are no secrets whatever they are called, and how much is kept."""
 
     columns: tuple[str, ...] = ()
     max_bytes: int = 65_536
+    unmask: tuple[str, ...] = ()
 
     def __post_init__(self) -> None:
         if self.max_bytes < MIN_BYTES:
             raise Invalid(f"a record needs at least {MIN_BYTES} bytes to be kept or summed up, not {self.max_bytes}")
 
     def mask(self, record: Any, known: Iterable[str] = ()) -> Masked:
-        """The record as it may be stored: without secrets, masked columns and the `known` values. Never raises."""
-        whole = plain_record(record)
-        data: dict[str, Any] = scrub_value(whole, known=known)
+        """The record as it may be stored and replayed: without secrets, masked columns and the `known` values. Never raises."""
+        return self._masked(plain_record(record), known, self._records)
+
+    def mask_details(self, details: Any, known: Iterable[str] = ()) -> dict[str, Any]:
+        """What was noted beside an error: nobody replays it, so a name that may be a secret's is enough to mask its value."""
+        return self._masked(plain_record(details), known, self.texts).data
+
+    def hidden(self, record: Any) -> frozenset[str]:
+        """The values that are masked in the record: texts about it must not show them either."""
+        return self._hidden(record, self._records)
+
+    def hidden_in_details(self, details: Any) -> frozenset[str]:
+        """The values that are masked in what was noted beside an error."""
+        return self._hidden(details, self.texts)
+
+    @cached_property
+    def texts(self) -> Rules:
+        """What is a secret in messages and details."""
+        return Rules(unmask=self.unmask) if self.unmask else CONFIGURATION
+
+    @cached_property
+    def _records(self) -> Rules:
+        return Rules(business=True, unmask=self.unmask)
+
+    def _masked(self, whole: PlainRecord, known: Iterable[str], rules: Rules) -> Masked:
+        data: dict[str, Any] = scrub_value(whole, known=known, rules=rules)
         data = self._hide(data) if self.columns else data
         text = codec.to_json(data)
         if len(text.encode()) > self.max_bytes:
             return Masked(self._reduced(data), complete=False)
         return Masked(data, complete=whole.exact and data == whole)
 
-    def hidden(self, record: Any) -> frozenset[str]:
-        """The values that are masked in the record: texts about it must not show them either."""
+    def _hidden(self, record: Any, rules: Rules) -> frozenset[str]:
         if record is None:
             return frozenset()
         whole = plain_record(record)
         masked = self._masked_texts(whole) if self.columns else ()
-        return secrets_in(whole) | frozenset(text for text in masked if len(text) >= SHORTEST_PASSWORD)
+        return secrets_in(whole, rules) | frozenset(text for text in masked if len(text) >= SHORTEST_PASSWORD)
 
     @cached_property
     def _pattern(self) -> re.Pattern[str] | None:
@@ -111,9 +134,9 @@ class Masking:
         return {**summary, "_keys": keys}
 
 
-def storable(text: str, known: Iterable[str] = ()) -> str:
+def storable(text: str, known: Iterable[str] = (), rules: Rules = CONFIGURATION) -> str:
     """The text without secrets and without what a database cannot keep: NUL and halves of characters."""
-    return writable(scrub(text, known))
+    return writable(scrub(text, known, rules))
 
 
 def writable(text: str) -> str:
@@ -123,10 +146,10 @@ def writable(text: str) -> str:
     return text.encode("utf-8", "backslashreplace").decode().replace("\0", "\\0")
 
 
-def excerpt(text: str, limit: int, known: Iterable[str] = (), *, end: bool = False) -> str:
+def excerpt(text: str, limit: int, known: Iterable[str] = (), *, end: bool = False, rules: Rules = CONFIGURATION) -> str:
     """The beginning of a text, or its end, as it may be stored. What is far from what is kept is not even read."""
     near = text[-4 * limit :] if end else text[: 4 * limit]
-    kept = storable(near, known)
+    kept = storable(near, known, rules)
     return kept[-limit:] if end else kept[:limit]
 
 
@@ -242,9 +265,11 @@ class _Reading:
 
 
 def _opened(value: Any) -> Any:
-    """The fields of a Spark Row, a named tuple, a dataclass or a pydantic model; the Python value of a numpy one."""
+    """The fields of a Spark Row, a named tuple, a dataclass or a pydantic model; the Python value of a numpy one; a decimal's digits."""
     if isinstance(value, type):
         return value
+    if isinstance(value, Decimal):
+        return Numeral(value)
     if is_dataclass(value):
         return {field.name: getattr(value, field.name) for field in fields(value)}
     for name in ("asDict", "_asdict", "model_dump", "tolist"):

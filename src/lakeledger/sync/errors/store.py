@@ -12,6 +12,7 @@ from lakeledger.codec import Id
 from lakeledger.db import Row, Transaction
 from lakeledger.db.queries import load
 from lakeledger.errors import Conflict
+from lakeledger.redaction import MASK
 from lakeledger.runs.model import TRACE_LIMIT
 from lakeledger.sync import lookup
 from lakeledger.sync.dead_letters import store as letters
@@ -19,7 +20,7 @@ from lakeledger.sync.dead_letters.model import UNKNOWN_OPERATION, Claim, Draft, 
 from lakeledger.sync.errors.model import ErrorGroup, ErrorLog, ErrorStatus, NewError
 from lakeledger.sync.errors.retry import RetryPolicy
 from lakeledger.sync.failures import ErrorType, OperationType, fingerprint
-from lakeledger.sync.masking import MASK, Masking, PlainRecord, excerpt, plain_record, storable, text_of, writable
+from lakeledger.sync.masking import Masking, PlainRecord, excerpt, plain_record, storable, text_of, writable
 
 sql = load("lakeledger.sync.errors")
 

@@ -1,0 +1,129 @@
+"""What is called a secret, and its value: `password=…`, `"token": "…"`, `X-Api-Key: …`, `--password …`."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterator
+
+from lakeledger.redaction.found import MASK, REFERENCE, Found, is_type
+from lakeledger.redaction.lazy import lazy
+from lakeledger.redaction.names import Grade, grade, words
+
+# `InvalidToken: …` is an exception, and `token: …` in prose is more often a parser's.
+_COMPLAINTS = frozenset(("invalid", "expired", "missing", "wrong", "bad", "incorrect", "unexpected", "unknown", "no", "empty", "weak"))
+_PROSE = ("token", "credential", "credentials", "auth", "pass", "pw", "sas")
+
+# A quote may be escaped or encoded by what the text went through.
+_QUOTE = r"(?:\\{0,7}['\"]|\\{1,4}u002[27]|&quot;|&apos;|&#3[49];|%2[27])"
+_ASSIGNED = lazy(
+    rf"(?<![\w.-])(?P<name>[\w.-]++)(?:(?P<quoted>{_QUOTE}\]?\s{{0,8}}(?:=>|->|[:,=](?!=)|%3A)\s{{0,8}})"
+    r"|(?P<set>\s{0,8}:?=(?!=)>?\s{0,8}|\s{0,8}->\s{0,8})|(?P<encoded>%3D)|(?P<said>[ \t]{0,2}:(?!//|:)[ \t]{0,8}|::[ \t]{1,8}))",
+    re.IGNORECASE,
+)
+_ENCODED_NAME = lazy(r"%[0-9a-f]{2}|^u002[27]", re.IGNORECASE)
+QUOTED = lazy(r"[bBeEnNrRuU]{0,2}(?:\"(?P<double>(?:[^\"\\]++|\\.)*+)\"|'(?P<single>(?:[^'\\]++|\\.|'')*+)')", re.DOTALL)
+_WRAPPER = lazy(r"[\w.]{1,64}[(\[](?=['\"])")
+_ESCAPED = lazy(rf"(?P<quote>(?!['\"]){_QUOTE})(?P<secret>.{{0,1024}}?)(?<!\\)(?P=quote)", re.DOTALL | re.IGNORECASE)
+_OPEN_QUOTE = lazy(r"['\"][^\r\n'\"]++\Z")
+_LITERAL = lazy(r"(?:null|true|false|none)(?=[\s,;&}\])]|$)", re.IGNORECASE)
+_PAIR, _END_OF_PAIR = lazy(r"\(\s{0,4}\\{0,7}['\"]\Z"), lazy(r"\\{0,7}['\"]\s{0,8}(?:\)|$)")
+_JSON = lazy(r"-?\d[\d.eE+-]{0,400}(?=[\s,}\])])|\[[^\[\]]{0,2000}\]|\{[^{}]{0,2000}\}")
+_BRACED = lazy(r"\{[^}]{0,256}\}")
+# `Pwd=two words;Server=…`: a connection string ends a value at its semicolon only.
+_IN_CONNECTION_STRING = lazy(r"[^;=\s'\"][^;=\r\n'\"]{0,256}(?=;\s{0,8}\w[\w ]{0,40}=)")
+_SCHEME = lazy(
+    r"(?:(?:bearer|basic|token|negotiate|ntlm|apikey|key|sharedkey|dpop)[ \t]{1,8}"
+    r"|(?P<line>(?:digest|oauth|hawk|aws4-[\w-]{1,20}|sharedaccesssignature)[ \t]{1,8}))",
+    re.IGNORECASE,
+)
+_LINE = lazy(r"[^\r\n'\"]+")
+# A backslash before a quote belongs to the quote.
+_BARE_VALUE = lazy(r"['\"]?(?:[^\s&;,'\"\\]|\\(?!\\{0,6}['\"]))+")
+_FLAG = lazy(r"(?<![\w-])--?(?P<name>[A-Za-z][\w.-]*+)\s{1,8}(?!-)(?=\S)")
+_LOGIN_METHOD = lazy(
+    r"(?:basic|digest|none|no|yes|[mst]{0,2}tls|ssl|plain|login|kerberos|gssapi|ldap|iam|oauth\w*|saml\w*|scram[\w-]*|sha\w*|md5)\b",
+    re.IGNORECASE,
+)
+
+
+def named(text: str) -> Iterator[Found]:
+    """What is called a secret: `password=…`, `"token": "…"`, `X-Api-Key: …`."""
+    at = 0
+    while assigned := _ASSIGNED.search(text, at):
+        at = assigned.end()
+        name = _ENCODED_NAME.sub(" ", assigned["name"])
+        if grade(name) is Grade.NONE or (assigned["said"] and _is_prose(name, text, at)):
+            continue
+        found = value_at(text, at, name, assigned.lastgroup or "")
+        if found and _is_given(text, assigned, found):
+            yield found
+            at = max(found.end, at)
+
+
+def _is_prose(name: str, text: str, at: int) -> bool:
+    """Whether `name: …` is a sentence."""
+    parts = words(name)
+    if not _COMPLAINTS.isdisjoint(parts):
+        return True
+    if len(parts) > 1 or parts[0] not in _PROSE:
+        return False
+    value = _BARE_VALUE.match(text, at)
+    return parts[0] in _PROSE[:3] or value is None or not _is_random(value[0])
+
+
+def _is_given(text: str, assigned: re.Match[str], found: Found) -> bool:
+    """Whether the value belongs to the name: `("password", "x")` is a pair, `["password", "email"]` and `/token=7/` are columns."""
+    if assigned.start() and text[assigned.start() - 1] == "/":
+        return grade(found.name) is Grade.SECRET and "/" not in text[found.start : found.end]
+    if "," not in (assigned["quoted"] or ""):
+        return True
+    begins = _PAIR.search(text, max(0, assigned.start() - 12), assigned.start())
+    return bool(begins and _END_OF_PAIR.match(text, found.end))
+
+
+def _is_random(value: str) -> bool:
+    """Whether a value is more than a word: it has digits beside letters or signs."""
+    return len(value) >= 6 and not value.isalpha() and not value.isdigit() and any(map(str.isdigit, value))
+
+
+def value_at(text: str, at: int, name: str, how: str) -> Found | None:
+    """The value that begins there. Its quotes are kept, so that JSON stays JSON."""
+    found = _span(text, at, name, how)
+    if found is None or REFERENCE.fullmatch(text, found[0], found[1]) or is_type(text[found[0] : found[1]]):
+        return None
+    if words(name) == ("auth",) and _LOGIN_METHOD.match(text, found[0], found[1]):
+        return None
+    return Found(*found[:2], name, found[2])
+
+
+def _span(text: str, at: int, name: str, how: str) -> tuple[int, int, str] | None:
+    at = wrapper.end() if (wrapper := _WRAPPER.match(text, at)) else at
+    if quoted := QUOTED.match(text, at):
+        return (*quoted.span(quoted.lastgroup or 0), MASK)
+    if (escaped := _ESCAPED.match(text, at)) or (how == "set" and (escaped := _OPEN_QUOTE.match(text, at))):
+        return (*escaped.span("secret" if "secret" in escaped.re.groupindex else 0), MASK)
+    if _LITERAL.match(text, at):
+        return None
+    if how == "quoted" and (document := _JSON.match(text, at)):
+        return (*document.span(), f'"{MASK}"')
+    if how == "set" and (whole := _BRACED.match(text, at) or _IN_CONNECTION_STRING.match(text, at)):
+        return (*whole.span(), MASK)
+    return _bare_span(text, at, name, how)
+
+
+def _bare_span(text: str, at: int, name: str, how: str) -> tuple[int, int, str] | None:
+    parts = words(name)
+    scheme = _SCHEME.match(text, at) if "authorization" in parts else None
+    at = scheme.end() if scheme else at
+    whole_line = parts[-1] == "cookie" or (scheme and scheme["line"])
+    bare = (_LINE if whole_line else _BARE_VALUE).match(text, at)
+    if bare is None:
+        return None
+    return at, at + len(bare[0].split("%26", 1)[0]) if how == "encoded" else bare.end(), MASK
+
+
+def flagged(text: str) -> Iterator[Found]:
+    """What follows `--password`."""
+    for flag in _FLAG.finditer(text):
+        if grade(flag["name"]) and (found := value_at(text, flag.end(), flag["name"], "flag")):
+            yield found
