@@ -3,12 +3,15 @@
 from __future__ import annotations
 
 from datetime import datetime
+from pathlib import Path
 
 import pytest
 
+import lakeledger
 from contract.lettering import expire_claim, fill, new
 from contract.making import together
 from lakeledger import Invalid, Ledger
+from lakeledger.config import CaptureSettings, Settings
 from lakeledger.sync.dead_letters import DeadLetter
 from lakeledger.sync.errors import NewError
 
@@ -22,6 +25,26 @@ def test_a_dry_replay_counts_and_calls_nothing(ledger: Ledger) -> None:
     assert [(cause.count, cause.error_message) for cause in plan.groups] == [(3, "row 1 is bad"), (1, "gone")]
     assert called == []
     assert ledger.dead_letters.list()[1:] == before[::-1]
+
+
+BUSINESS = {"account_key": "AB-1042", "subscription_key": 77, "storage_key": "2026/01", "pass": "yes", "sas": "12", "token": 5}
+
+
+def test_a_record_with_innocent_columns_is_replayed_as_it_was(ledger: Ledger) -> None:
+    ledger.dead_letters.add(new(BUSINESS))
+    ledger.errors.log(NewError("shop", "lines", "validation", "account_key=1042 is not there", record_data=BUSINESS, max_retries=0))
+    called: list[DeadLetter] = []
+    done = ledger.dead_letters.replay(called.append, dry_run=False)
+    assert (done.replayed, done.incomplete) == (2, 0)
+    assert [letter.record_data for letter in called] == [BUSINESS, BUSINESS]
+    assert called[1].error_message == "account_key=1042 is not there"
+
+
+def test_an_unmasked_column_is_replayed_as_it_was(url: str, tmp_path: Path) -> None:
+    capture = CaptureSettings(unmask=("token",))
+    with lakeledger.open(Settings(url=url, warehouse=str(tmp_path / "warehouse"), capture=capture)) as ledger:
+        assert ledger.dead_letters.add(new({"token": "ETH", "password": "hunter2"})).record_data == {"token": "ETH", "password": "***"}
+        assert ledger.dead_letters.add(new({"token": "ETH"})).record_complete
 
 
 def test_a_replay_gives_each_letter_out_once_and_settles_it(ledger: Ledger) -> None:

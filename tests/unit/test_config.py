@@ -53,6 +53,11 @@ def test_a_file_says_it_all(tmp_path: Path) -> None:
     )
 
 
+def test_columns_are_masked_and_unmasked_by_lists_of_patterns(tmp_path: Path) -> None:
+    path = write(tmp_path, "[capture]\nmask = ['email', 'card.*']\nunmask = ['token']\n")
+    assert (config.read_file(path).capture.mask, config.read_file(path).capture.unmask) == (("email", "card.*"), ("token",))
+
+
 def test_spark_options_may_be_written_without_quotes(tmp_path: Path) -> None:
     path = write(tmp_path, "[spark.conf]\nspark.sql.shuffle.partitions = 4\nspark.ui.enabled = false\nspark.sql.ansi = 'x'\n")
     assert config.read_file(path).spark.conf == {

@@ -88,30 +88,28 @@ def _is_random(value: str) -> bool:
 
 def value_at(text: str, at: int, name: str, how: str) -> Found | None:
     """The value that begins there. Its quotes are kept, so that JSON stays JSON."""
-    found = _span(text, at, name, how)
-    if found is None or REFERENCE.fullmatch(text, found[0], found[1]) or is_type(text[found[0] : found[1]]):
+    found = _found_at(text, at, name, how)
+    if found is None or REFERENCE.fullmatch(text, found.start, found.end) or is_type(text[found.start : found.end]):
         return None
-    if words(name) == ("auth",) and _LOGIN_METHOD.match(text, found[0], found[1]):
-        return None
-    return Found(*found[:2], name, found[2])
+    return None if words(name) == ("auth",) and _LOGIN_METHOD.match(text, found.start, found.end) else found
 
 
-def _span(text: str, at: int, name: str, how: str) -> tuple[int, int, str] | None:
+def _found_at(text: str, at: int, name: str, how: str) -> Found | None:
     at = wrapper.end() if (wrapper := _WRAPPER.match(text, at)) else at
     if quoted := QUOTED.match(text, at):
-        return (*quoted.span(quoted.lastgroup or 0), MASK)
-    if (escaped := _ESCAPED.match(text, at)) or (how == "set" and (escaped := _OPEN_QUOTE.match(text, at))):
-        return (*escaped.span("secret" if "secret" in escaped.re.groupindex else 0), MASK)
+        return Found(*quoted.span(quoted.lastgroup or 0), name)
+    if escaped := _ESCAPED.match(text, at):
+        return Found(*escaped.span("secret"), name)
     if _LITERAL.match(text, at):
         return None
     if how == "quoted" and (document := _JSON.match(text, at)):
-        return (*document.span(), f'"{MASK}"')
-    if how == "set" and (whole := _BRACED.match(text, at) or _IN_CONNECTION_STRING.match(text, at)):
-        return (*whole.span(), MASK)
-    return _bare_span(text, at, name, how)
+        return Found(*document.span(), name, f'"{MASK}"')
+    if how == "set" and (whole := _OPEN_QUOTE.match(text, at) or _BRACED.match(text, at) or _IN_CONNECTION_STRING.match(text, at)):
+        return Found(*whole.span(), name)
+    return _bare_at(text, at, name, how)
 
 
-def _bare_span(text: str, at: int, name: str, how: str) -> tuple[int, int, str] | None:
+def _bare_at(text: str, at: int, name: str, how: str) -> Found | None:
     parts = words(name)
     scheme = _SCHEME.match(text, at) if "authorization" in parts else None
     at = scheme.end() if scheme else at
@@ -119,7 +117,8 @@ def _bare_span(text: str, at: int, name: str, how: str) -> tuple[int, int, str] 
     bare = (_LINE if whole_line else _BARE_VALUE).match(text, at)
     if bare is None:
         return None
-    return at, at + len(bare[0].split("%26", 1)[0]) if how == "encoded" else bare.end(), MASK
+    end = at + len(bare[0].split("%26", 1)[0]) if how == "encoded" else bare.end()
+    return Found(at, end, "" if scheme else name)  # What follows `Bearer` is a secret for sure.
 
 
 def flagged(text: str) -> Iterator[Found]:

@@ -192,7 +192,7 @@ def _made(
 ) -> ErrorLog:
     """The row of a new error: scrubbed of everything that is secret in what came with it."""
     kind = lookup.word(ErrorType, new.error_type)
-    known = (masking.hidden(whole) | masking.hidden(new.error_details)).union(secrets)
+    known = (masking.hidden(whole) | masking.hidden_in_details(new.error_details)).union(secrets)
     record = None if whole is None else masking.mask(whole, known)
     message = letters.message_of(new.error_message, known)
     code = None if new.error_code is None else excerpt(text_of(new.error_code), CODE_LIMIT, known) or None
@@ -229,7 +229,7 @@ def _made(
 
 
 def _details(new: NewError, masking: Masking, known: frozenset[str]) -> dict[str, Any] | None:
-    details = None if new.error_details is None else masking.mask(new.error_details, known).data
+    details = None if new.error_details is None else masking.mask_details(new.error_details, known)
     source_record_id = letters.id_of(new.source_record_id)
     if source_record_id is None:
         return details
