@@ -8,8 +8,11 @@ from collections.abc import Iterable
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
+from click.testing import CliRunner
+
 import lakeledger
 from lakeledger import LakeledgerError, Ledger, Settings, SparkSettings
+from lakeledger.cli import program
 from lakeledger.control import documents
 from lakeledger.pipelines.session import is_remote
 from spark_conf import SPARK_CONF
@@ -17,6 +20,7 @@ from spark_conf import SPARK_CONF
 if TYPE_CHECKING:
     from pyspark.sql import SparkSession
 
+SECRET = "hunter2hunter2"
 DOCUMENT = """\
 modules:
   - module_name: shop
@@ -56,6 +60,13 @@ def in_another_zone(ledger: Ledger, spark: SparkSession) -> dict[str, Any]:
     return {"bounds": file.column_bounds["at"], "unchanged": other.conf.getAll == before}
 
 
+def diagnosed(folder: Path) -> str:
+    """What the doctor says of the session that runs, when it was reached by a URL with credentials."""
+    credentials = {"LAKELEDGER_SPARK": f"sc://spark.example:15002/;token={SECRET};x-api-key={SECRET};x-own={SECRET};user_id=ann"}
+    shown = CliRunner().invoke(program, ["doctor", "--spark", "--json", "--url", f"sqlite:///{folder}/ledger.db"], env=credentials)
+    return shown.output
+
+
 def main(folder: Path) -> dict[str, Any]:
     (folder / "1.csv").write_text("id,day,price\n1,mon,1.5\n2,tue,2.5\n", encoding="utf-8")
     (folder / "broken").mkdir()
@@ -87,6 +98,7 @@ def main(folder: Path) -> dict[str, Any]:
         except Exception as error:  # noqa: BLE001 - whatever Spark Connect raises
             seen["raised"] = str(error)
         seen["other zone"] = in_another_zone(ledger, spark)
+        seen["doctor"] = diagnosed(folder)
         seen["verified"] = [ledger.tables.verify(name).ok for name in ("t", "lines", "orders", "totals")]
     return seen
 

@@ -8,7 +8,7 @@ import sys
 import tempfile
 import time
 from collections.abc import Callable, Iterator
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Literal
 
@@ -36,6 +36,10 @@ class Check:
     detail: str
     fix: str | None = None
 
+    def without_secrets(self) -> Check:
+        """The check as it may be shown: what it quotes may be a URL with a password or a token."""
+        return replace(self, detail=scrub(self.detail), fix=self.fix and scrub(self.fix))
+
 
 @click.command()
 @click.option("--spark", is_flag=True, help="Also start Spark and run a query, which takes seconds.")
@@ -49,7 +53,7 @@ def doctor(options: Options, spark: bool) -> int:
     """
     if spark and not options.as_json:
         click.echo("starting Spark…", err=True)
-    checks = list(_look(options, spark=spark))
+    checks = [check.without_secrets() for check in _look(options, spark=spark)]
     failed = any(check.status == "fail" for check in checks)
     if options.as_json:
         show.print_json({"ok": not failed, "checks": checks})
@@ -66,7 +70,7 @@ def _look(options: Options, *, spark: bool) -> Iterator[Check]:
     try:
         settings = options.settings()
     except LakeledgerError as error:
-        yield Check("settings", "fail", scrub(str(error)))
+        yield Check("settings", "fail", str(error))
         return
     yield _settings_file(options)
     if settings.url.startswith("postgres"):
@@ -83,9 +87,9 @@ def _attempt(name: str, look: Callable[[], Check]) -> Check:
     try:
         return look()
     except LakeledgerError as error:
-        return Check(name, "fail", scrub(str(error)))
+        return Check(name, "fail", str(error))
     except Exception as error:  # noqa: BLE001 - whatever a check meets is its finding; the other checks go on
-        return Check(name, "fail", scrub(describe(error)))
+        return Check(name, "fail", describe(error))
 
 
 def _python() -> Check:
