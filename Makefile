@@ -5,7 +5,7 @@ BIN := .venv/bin
 UV := $(shell command -v uv 2>/dev/null || echo $(BIN)/uv)
 
 .DEFAULT_GOAL := help
-.PHONY: help env demo test check fmt bench docs lock clean
+.PHONY: help env demo test check fmt bench soak docs lock clean
 
 help: ## show this help
 	@awk -F ':.*## ' '/^[a-z]+:.*## / {printf "  make %-7s %s\n", $$1, $$2}' $(MAKEFILE_LIST)
@@ -31,6 +31,9 @@ fmt: .venv/.ready ## format and fix what can be fixed
 
 bench: .venv/.ready ## measure, each figure beside the raw alternative in the same run
 	$(BIN)/python -m pytest tests/benchmark -m bench -q -s
+
+soak: .venv/.ready ## a storm of fifteen minutes on each database: kills, stops, restarts, with Spark writers
+	$(BIN)/python -m pytest tests/acceptance/test_chaos.py -m soak -q -s -n 2
 
 docs: .venv/.ready ## generate docs/reference from the code
 	$(BIN)/python docs/reference.py
