@@ -73,6 +73,17 @@ def test_facts_of_one_table_are_found_together_however_the_table_is_spelt(ledger
     assert len(ledger.records.history("ingestion_volume", "silver.ORDERS")) == 2
 
 
+def test_a_name_without_a_schema_means_the_same_table_as_everywhere(ledger: Ledger) -> None:
+    append(ledger, new_file("a"), table="orders")
+    found = [ledger.records.latest("ingestion_volume", name) for name in ("orders", "ORDERS", "main.orders")]
+    assert [fact and (fact.target.schema, fact.target.table) for fact in found] == [("main", "orders")] * 3
+    assert len(ledger.records.history("ingestion_volume", "orders")) == 1
+    assert ledger.records.latest("ingestion_volume", "other.orders") is None
+    with ledger.store.write() as tx:
+        records.add(tx, NewRecord(MetadataTarget("erp", None, "returns"), MetadataContext(), "custom", {}, "tests"))
+    assert ledger.records.latest("custom", "returns") == ledger.records.latest("custom", "main.returns") is not None
+
+
 def test_facts_are_told_apart_by_kind_and_table(ledger: Ledger) -> None:
     for table in ("silver.orders", "silver.returns", "gold.orders"):
         append(ledger, new_file("a"), table=table)

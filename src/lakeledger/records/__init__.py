@@ -7,9 +7,10 @@ from dataclasses import dataclass, field
 from datetime import datetime
 from typing import Any
 
-from lakeledger import clock, codec
+from lakeledger import clock
 from lakeledger.db import Store, Transaction
 from lakeledger.db.queries import load
+from lakeledger.names import table_key
 
 sql = load("lakeledger.records")
 
@@ -94,7 +95,7 @@ def history(tx: Transaction, kind: str, table: str | None = None, limit: int = 1
     if table is None:
         rows = tx.all(sql.history, kind=kind, page_size=limit)
     else:
-        rows = tx.all(sql.history_of_table, kind=kind, name_key=codec.fold(table), page_size=limit)
+        rows = tx.all(sql.history_of_table, kind=kind, name_key=table_key(table), page_size=limit)
     return [
         MetadataRecord(
             record_id=row["record_id"],
@@ -114,7 +115,7 @@ def history(tx: Transaction, kind: str, table: str | None = None, limit: int = 1
 
 def _key(schema: str | None, table: str | None) -> str | None:
     """What a target is matched by; None if it is no table."""
-    return codec.fold(f"{schema}.{table}") if schema and table else None
+    return table_key(f"{schema}.{table}" if schema else table) if table else None
 
 
 @dataclass(frozen=True)
@@ -124,7 +125,7 @@ class Records:
     _store: Store
 
     def history(self, kind: str, table: str | None = None, limit: int = 100) -> Sequence[MetadataRecord]:
-        """Facts of one kind, newest first: of one table (`silver.orders`), or of all."""
+        """Facts of one kind, newest first: of one table (`silver.orders`, or `orders` of the default schema), or of all."""
         with self._store.read() as tx:
             return history(tx, kind, table, limit)
 

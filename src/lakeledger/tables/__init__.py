@@ -5,7 +5,7 @@ from __future__ import annotations
 from importlib import import_module
 from typing import TYPE_CHECKING, Any
 
-from lakeledger.tables.names import TableName, parse_name
+from lakeledger.names import TableName, parse_name
 
 if TYPE_CHECKING:
     from lakeledger.tables.model import (

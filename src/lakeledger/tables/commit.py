@@ -5,13 +5,13 @@ from __future__ import annotations
 from lakeledger import clock, failpoints, records, runs
 from lakeledger.db import Row, Transaction
 from lakeledger.errors import Conflict, Invalid
+from lakeledger.names import TableName
 from lakeledger.runs import Counters
 from lakeledger.runs import store as run_store
 from lakeledger.sync import Advance, Marker
 from lakeledger.sync.positions import store as positions
 from lakeledger.tables import store
 from lakeledger.tables.model import Change, Committed, Layout, NewFile, Operation, Snapshot, Table, TableMetadata
-from lakeledger.tables.names import TableName
 from lakeledger.tables.schema import Schema, normalise, reconcile
 from lakeledger.tables.store import sql
 

@@ -7,9 +7,9 @@ from datetime import datetime
 from typing import Any, Literal
 
 from lakeledger.lake import Bounds
+from lakeledger.names import TableName
 from lakeledger.runs import Counters, Fence
 from lakeledger.sync import Advance, SourceFile
-from lakeledger.tables.names import TableName
 from lakeledger.tables.schema import Schema
 
 Operation = Literal["append", "overwrite", "replace"]

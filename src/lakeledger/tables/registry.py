@@ -10,10 +10,10 @@ from datetime import datetime, timedelta
 from lakeledger import codec
 from lakeledger.db import Store
 from lakeledger.errors import Invalid
+from lakeledger.names import parse_name
 from lakeledger.runs import Worker
 from lakeledger.tables import store, sweep, verify
 from lakeledger.tables.model import DataFile, Snapshot, Table, TableMetadata, TableStats, View
-from lakeledger.tables.names import parse_name
 
 
 @dataclass(frozen=True)

@@ -8,8 +8,8 @@ from lakeledger import clock, codec
 from lakeledger.db import Transaction
 from lakeledger.db.queries import load
 from lakeledger.errors import Invalid, NotFound
+from lakeledger.names import TableName
 from lakeledger.tables.model import DataFile, Layout, Snapshot, Table, TableMetadata, TableStats, View
-from lakeledger.tables.names import TableName
 from lakeledger.tables.schema import Schema
 
 sql = load("lakeledger.tables")

@@ -9,11 +9,11 @@ from datetime import timedelta
 from lakeledger.db import Store, Transaction
 from lakeledger.errors import Invalid, NotFound
 from lakeledger.lake import Storage, StoredFile
+from lakeledger.names import TableName
 from lakeledger.runs import Worker, recovery
 from lakeledger.runs import store as run_store
 from lakeledger.runs.worker import is_gone
 from lakeledger.tables import store
-from lakeledger.tables.names import TableName
 from lakeledger.tables.verify import DATA, run_of
 
 GRACE = timedelta(hours=1)

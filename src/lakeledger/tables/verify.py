@@ -7,12 +7,12 @@ from typing import Literal
 
 from lakeledger.db import Store
 from lakeledger.lake import Storage, StoredFile
+from lakeledger.names import TableName
 from lakeledger.runs import Worker, recovery
 from lakeledger.runs import store as run_store
 from lakeledger.tables import store
 from lakeledger.tables.checksums import fill_in
 from lakeledger.tables.model import DataFile, Table
-from lakeledger.tables.names import TableName
 
 DATA = "data"
 

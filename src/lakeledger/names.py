@@ -34,6 +34,11 @@ class TableName:
         return self.key.replace(".", "/")
 
 
+def table_key(name: str) -> str:
+    """What the table of that name is matched by, also if it is a foreign one whose name is not allowed here."""
+    return codec.fold(name if "." in name else f"{DEFAULT_SCHEMA}.{name}")
+
+
 def parse_name(name: str | TableName) -> TableName:
     """The table that a name means. Raises Invalid."""
     if isinstance(name, TableName):
