@@ -8,6 +8,7 @@ import os
 import threading
 from collections.abc import Iterator
 from datetime import UTC, datetime
+from decimal import Decimal
 from typing import Any
 
 import pytest
@@ -107,7 +108,7 @@ def test_an_empty_record_is_no_dead_letter(manager: MetadataManager, empty: dict
     assert (error.record_data, error.dead_letter_id) == (None, None)
 
 
-@pytest.mark.parametrize("nonsense", ["0/16B3748", True, 7.5, None, ["a"], LsnPosition])
+@pytest.mark.parametrize("nonsense", ["0/16B3748", True, 7.5, float("inf"), Decimal("NaN"), None, ["a"], LsnPosition])
 def test_what_is_no_document_is_no_position(manager: MetadataManager, nonsense: Any) -> None:
     with pytest.raises(Invalid, match=r"a position is a document|not a number position"):
         manager.update_stream_position("shop", nonsense)

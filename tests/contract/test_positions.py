@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from datetime import UTC, datetime, timedelta, timezone
+from typing import Any
 
 import pytest
 
@@ -96,6 +97,28 @@ def test_a_position_never_goes_back_unless_forced(ledger: Ledger, there: Positio
     assert not caught.value.retryable
     assert dump(ledger) == before
     assert ledger.positions.advance("shop", back, force=True, reason="reload").position == back
+
+
+def test_a_text_cursor_goes_on_where_it_first_has_a_letter(ledger: Ledger) -> None:
+    for cursor in ("00000028", "00000029", "0000002a", "0000002f", "00000030"):
+        ledger.positions.advance("shop", DocumentPosition.ordered_by({"cursor": cursor}, "cursor"))
+    for back in ("0000002f", "00000029"):
+        with pytest.raises(Conflict, match="would go back"):
+            ledger.positions.advance("shop", DocumentPosition.ordered_by({"cursor": back}, "cursor"))
+
+
+@pytest.mark.parametrize(
+    ("there", "next_one", "message"),
+    [
+        ("9", "10b", r"is ordered as a number, {'c': '9'}, and cannot be compared with {'c': '10b'}, which is a text"),
+        (9, "b", "is ordered as a number, .* which is a text"),
+        ("2026-01-01T00:00:00Z", 9, "is ordered as a time, .* which is a number"),
+    ],
+)
+def test_a_cursor_that_changes_its_type_is_refused_in_words(ledger: Ledger, there: Any, next_one: Any, message: str) -> None:
+    ledger.positions.advance("shop", DocumentPosition.ordered_by({"c": there}, "c"))
+    with pytest.raises(Conflict, match=message):
+        ledger.positions.advance("shop", DocumentPosition.ordered_by({"c": next_one}, "c"))
 
 
 def test_kinds_do_not_mix_unless_forced(ledger: Ledger) -> None:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import itertools
 from datetime import UTC, date, datetime, timedelta, timezone
 from decimal import Decimal
 from typing import Any
@@ -11,6 +12,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from lakeledger.errors import Invalid
+from lakeledger.sync.kinds import DocumentPosition
 from lakeledger.sync.kinds.order import order_text, whole
 
 LARGEST = 10**39 - 1
@@ -25,6 +27,10 @@ TIMES = st.datetimes(min_value=datetime(2, 1, 1), max_value=datetime(9998, 1, 1)
 def agrees(one: Any, other: Any) -> bool:
     ours, theirs = order_text(one), order_text(other)
     return (ours < theirs, ours == theirs) == (one < other, one == other)
+
+
+def place(cursor: Any) -> DocumentPosition:
+    return DocumentPosition.ordered_by({"cursor": cursor}, "cursor")
 
 
 @given(INTS, INTS)
@@ -51,7 +57,9 @@ def test_floats_are_in_order(one: float, other: float) -> None:
 
 @given(DECIMALS)
 def test_a_number_has_one_place_however_it_is_written(number: Decimal) -> None:
-    assert order_text(number) == order_text(str(number)) == order_text(f"{number:f}0" if "." in f"{number:f}" else f"{number:f}.0")
+    for written in (number, str(number), f"{number:f}0" if "." in f"{number:f}" else f"{number:f}.0"):
+        assert place(written).follows(place(number))
+        assert place(number).follows(place(written))
 
 
 @given(TIMES, TIMES)
@@ -73,6 +81,27 @@ def test_any_text_has_an_order_or_is_refused(one: str, other: str) -> None:
             assert any(letter.isdigit() for letter in text) or text.strip().lower().lstrip("+-s").startswith(("nan", "inf"))
 
 
+HEX = st.text("0123456789abcdef", min_size=8, max_size=8)
+
+
+@given(HEX, HEX)
+def test_texts_of_one_length_keep_their_order_also_where_they_look_like_numbers(one: str, other: str) -> None:
+    assert place(other).follows(place(one)) == (other >= one)
+
+
+@given(st.lists(st.text("019a", min_size=1, max_size=3), min_size=2, max_size=6), st.integers(1, 3))
+def test_texts_of_one_length_never_go_round_in_a_circle(texts: list[str], length: int) -> None:
+    chain = [place(text.zfill(length)[:length]) for text in texts]
+    if all(later.follows(earlier) for earlier, later in itertools.pairwise(chain)):
+        assert chain[-1].follows(chain[0])
+
+
+@pytest.mark.parametrize(("earlier", "later"), [("9", "10b"), ("29", "0000002a"), (29, "2a"), ("2a", 29), ("2a", 31)])
+def test_a_number_and_a_text_of_another_length_are_not_compared(earlier: Any, later: Any) -> None:
+    assert not place(later).follows(place(earlier))
+    assert not place(earlier).follows(place(later))
+
+
 def test_a_day_is_its_beginning_and_nothing_comes_before_everything() -> None:
     assert order_text(date(2026, 1, 5)) == order_text("2026-01-05") == order_text(datetime(2026, 1, 5, tzinfo=UTC))
     assert order_text(None) == ""
@@ -92,5 +121,5 @@ def test_a_whole_number_is_read_from_numbers_and_texts(value: Any, number: int) 
 
 @pytest.mark.parametrize("value", [True, 5.5, "5.5", "x", "", float("nan"), float("inf"), None, []])
 def test_what_is_no_whole_number_is_refused(value: Any) -> None:
-    with pytest.raises((ValueError, TypeError)):
+    with pytest.raises((ValueError, TypeError, OverflowError)):
         whole(value)

@@ -22,7 +22,7 @@ from lakeledger.sync.kinds import (
     ResumeTokenPosition,
     parse_position,
 )
-from lakeledger.sync.kinds.order import order_text, whole, without
+from lakeledger.sync.kinds.order import comparable, order_text, whole, without
 from lakeledger.sync.model import Marker, MarkerType, Source
 
 FORMAT = "debezium"
@@ -222,7 +222,7 @@ def _order(offset: Mapping[str, Any]) -> str:
         values = [None if value in ("NULL", "null") else value for value in map(offset.get, names)]
         if values[0] is not None:
             # A blank comes before every letter, so that what is missing comes first.
-            return " ".join(map(order_text, values)).rstrip()
+            return " ".join(comparable(order_text(value)) for value in values).rstrip()
     return ""
 
 

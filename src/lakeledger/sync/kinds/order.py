@@ -16,6 +16,7 @@ Document = Mapping[str, Any]
 _LIMIT = 10**39
 # What is written in hexadecimal or with an exponent is a text: "1e5" and "1df" are neighbours.
 _NUMBER = re.compile(r"[-+]?\d+(\.\d+)?", re.ASCII)
+_WRITTEN = re.compile(r"(n\d{40}\.\d*) (\d+)", re.ASCII)
 # Python's own context rounds to 28 digits, which would make neighbours equal.
 _EXACT = Context(prec=140, traps=[Inexact])
 
@@ -46,7 +47,8 @@ class Position(Protocol):
 class Ordered:
     """Positions whose order key says it all. Two without an order follow each other; one without never follows one with.
 
-    Keys of numbers, times and texts are not compared with each other: what was ordered by one is not ordered by another.
+    Keys of numbers, times and texts are not compared with each other: what was ordered by one is not ordered by another. But digits
+    may be a text that only happens to have no letter in it, as "00000029" before "0000002a".
     """
 
     kind: ClassVar[str]
@@ -56,15 +58,45 @@ class Ordered:
         return ""
 
     def follows(self, earlier: Position) -> bool:
-        same_class = not earlier.order_key or self.order_key[:1] == earlier.order_key[:1] or self.order_key[:1].isdigit()
-        return self.kind == earlier.kind and same_class and self.order_key >= earlier.order_key
+        return self.kind == earlier.kind and _not_before(self.order_key, earlier.order_key)
 
     def distance(self, earlier: Position) -> str | None:  # noqa: ARG002 - the kinds that can tell override it
         return None
 
 
+def order_class(order_key: str) -> str | None:
+    """What a key is ordered as, if that depends on what was given."""
+    return {"n": "a number", "t": "a time", "s": "a text"}.get(order_key[:1])
+
+
+def have_one_order(key: str, other: str) -> bool:
+    """Whether the two can be compared. Texts of one length can: those of them that are numbers have the same order either way."""
+    return order_class(key) == order_class(other) or 0 < len(_as_written(key)) == len(_as_written(other))
+
+
+def _not_before(key: str, earlier: str) -> bool:
+    if not (key and earlier) or order_class(key) == order_class(earlier):
+        return comparable(key) >= comparable(earlier)
+    return have_one_order(key, earlier) and _as_written(key) >= _as_written(earlier)
+
+
+def comparable(key: str) -> str:
+    """A key without how its number was written."""
+    number = _WRITTEN.fullmatch(key)
+    return number[1] if number else key
+
+
+def _as_written(key: str) -> str:
+    """The text that a key was made of; '' if it was none."""
+    number = _WRITTEN.fullmatch(key)
+    return number[2] if number else key[1:] if key.startswith("s") else ""
+
+
 def order_text(value: Any) -> str:
-    """A text whose order is that of the values: numbers by size, times by time, anything else as it is written; '' for None."""
+    """A text whose order is that of the values: numbers by size, times by time, anything else as it is written; '' for None.
+
+    A text of digits is a number, and keeps behind a space how it was written.
+    """
     match value:
         case None:
             return ""
@@ -87,7 +119,8 @@ def order_text(value: Any) -> str:
         whole, _, fraction = f"{_EXACT.add(number, _LIMIT):f}".partition(".")
     except Inexact:
         raise Invalid(f"{value!r} cannot be put in an order: give a number below 10^39 with up to 100 decimals, a time or a text") from None
-    return f"n{whole:0>40}.{fraction.rstrip('0')}"
+    written = f" {value}" if isinstance(value, str) and value.isdigit() else ""
+    return f"n{whole:0>40}.{fraction.rstrip('0')}{written}"
 
 
 def _order_of_text(text: str) -> str:
@@ -99,10 +132,10 @@ def _order_of_text(text: str) -> str:
 
 def whole(value: Any) -> int:
     """The value as a whole number. Raises ValueError if it is none."""
-    number = int(value)
-    if isinstance(value, bool) or (not isinstance(value, str) and number != value):
+    is_fraction = isinstance(value, float | Decimal) and value.as_integer_ratio()[1] != 1
+    if isinstance(value, bool) or is_fraction:
         raise ValueError(f"{value!r} is no whole number")
-    return number
+    return int(value)
 
 
 def without(document: Document, *names: str) -> dict[str, Any]:

@@ -10,6 +10,7 @@ from lakeledger.db import Transaction
 from lakeledger.db.queries import load
 from lakeledger.errors import Conflict, NotFound
 from lakeledger.redaction import scrub
+from lakeledger.sync.kinds.order import have_one_order, order_class
 from lakeledger.sync.model import Advance, Marker, MarkerChange, Source, SourceFile
 
 sql = load("lakeledger.sync.positions")
@@ -94,6 +95,12 @@ def check(move: Advance, current: Marker | None) -> None:
     if current.order_key and not move.to.order_key:
         raise Conflict(f"the position of {name} has an order that {wanted} lacks: declare its order, or force it if it is meant")
     if not move.to.follows(current.position):
+        if not have_one_order(move.to.order_key, current.order_key):
+            before, after = order_class(current.order_key), order_class(move.to.order_key)
+            raise Conflict(
+                f"the position of {name} is ordered as {before}, {current.position_data}, and cannot be compared with {wanted}, which is "
+                f"{after}: order it by a field of one type, or force it if it is meant"
+            )
         raise Conflict(f"the position of {name} would go back from {current.position_data} to {wanted}: force it if it is meant")
 
 
