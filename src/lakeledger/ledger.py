@@ -50,7 +50,6 @@ class Ledger:
             self.database.close()
             raise
         store = Store(self.database, settings.tenant, settings.outage_seconds)
-        self._checksums = Checksums(store)
         self._warehouse = Warehouse(store, settings)
         self._spark = spark
         self._owns_spark = spark is None
@@ -58,6 +57,7 @@ class Ledger:
         self._start_spark = start_spark
         self._spark_lock = threading.Lock()
         self._wire(store)
+        self._checksums = Checksums(store, self.sync.background("checksums"))
 
     def _wire(self, store: Store) -> None:
         settings = self.settings
@@ -261,7 +261,7 @@ class Ledger:
         return TaskLedger(self, step, spark)
 
     def _begin(self, new: NewRun) -> ActiveRun:
-        return ActiveRun(self.store, new, self.worker, self.settings.lease_seconds)
+        return ActiveRun(self.store, new, self.worker, self.settings.lease_seconds, failures=self.sync.background("heartbeats"))
 
     def _fence(self, run: ActiveRun | ActiveStep | None) -> Fence | None:
         """The right to commit in whose name a write is made; None if it needs a run of its own."""
@@ -304,7 +304,8 @@ class TaskLedger(Ledger):
 
     def _begin(self, new: NewRun) -> ActiveRun:
         part = replace(new, parent_run_id=new.parent_run_id or self._step.fence.run_id)
-        return ActiveRun(self._whole.store, part, self.worker, self.settings.lease_seconds, self._step.fence)
+        failures = self._whole.sync.background("heartbeats")
+        return ActiveRun(self._whole.store, part, self.worker, self.settings.lease_seconds, self._step.fence, failures)
 
     def _fence(self, run: ActiveRun | ActiveStep | None) -> Fence:
         if run is None or run.fence.run_id == self._step.fence.run_id:

@@ -31,7 +31,6 @@ class World:
     now: datetime = SIX - timedelta(seconds=1)
     started: list[Due] = field(default_factory=list)
     gate: threading.Event = field(default_factory=threading.Event)
-    problems: list[str] = field(default_factory=list)
     versions: dict[str, TableVersion] = field(default_factory=dict)
 
     def job(self, name: str = "shop", **settings: Any) -> str:
@@ -43,7 +42,12 @@ class World:
         return made.job_id
 
     def scheduler(self, **options: Any) -> Scheduler:
-        given = {"now": lambda: self.now, "tell": self.problems.append, "versions": lambda _: self.versions, "look_seconds": 0}
+        given = {
+            "now": lambda: self.now,
+            "failures": self.ledger.sync.background("scheduler"),
+            "versions": lambda _: self.versions,
+            "look_seconds": 0,
+        }
         return Scheduler(self.ledger.store, self.ledger.worker, self.carry_out, **{**given, **options})
 
     def carry_out(self, due: Due) -> Outcome:
@@ -66,6 +70,11 @@ class World:
 
     def statuses(self, job_id: str | None = None) -> list[str]:
         return [run.status for run in self.runs(job_id)]
+
+    @property
+    def problems(self) -> list[str]:
+        """What the ledger has of what went wrong, and is not over."""
+        return [error.error_message for error in self.ledger.errors.list("open", schema="lakeledger", table="scheduler")]
 
     def under_way(self) -> bool:
         """Whether everything that was started is in the run log."""

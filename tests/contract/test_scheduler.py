@@ -414,6 +414,19 @@ def test_a_place_that_cannot_be_looked_at_is_named_once_and_stops_nobody(world: 
     assert sorted(problem.partition(" cannot look whether it is due")[0] for problem in world.problems) == ["job bad", "job strange"]
 
 
+def test_what_is_wrong_with_a_job_is_over_when_it_works_again(world: World, tmp_path: Path, caplog: pytest.LogCaptureFixture) -> None:
+    job = world.job(trigger={"file_arrival": {"url": "nonsense://place"}})
+    scheduler = world.scheduler()
+    world.tick(scheduler, SIX)
+    world.tick(scheduler, SIX + MINUTE)
+    assert [(line.name, line.levelname) for line in caplog.records] == [("lakeledger.scheduler", "ERROR")]
+    assert len(world.problems) == 1
+    repaired = {"name": "shop", "trigger": {"file_arrival": {"url": str(tmp_path)}}}
+    execute(world.ledger, "update local_jobs set settings = :repaired where job_id = :id", repaired=repaired, id=job)
+    world.tick(scheduler, SIX + 2 * MINUTE)
+    assert world.problems == []
+
+
 def test_a_paused_trigger_does_not_look(world: World, tmp_path: Path) -> None:
     job = world.job(trigger={"file_arrival": {"url": str(tmp_path)}})
     world.backend.pause(job)

@@ -10,6 +10,7 @@ from typing import Any, NoReturn
 
 import click
 
+from lakeledger.cli.log import showing
 from lakeledger.config import suggest
 from lakeledger.errors import Forbidden, Invalid, LakeledgerError, NotFound, NotInstalled
 
@@ -89,7 +90,8 @@ class Program(LazyGroup):
         _write_any_text()
         try:
             _check_text(words)
-            code = super().main(words, prog_name or "lakeledger", standalone_mode=False, **extra)
+            with showing("--json" in words):
+                code = super().main(words, prog_name or "lakeledger", standalone_mode=False, **extra)
         except click.exceptions.NoArgsIsHelpError as error:
             code = _tell(error, "Invalid", "a command is missing", BAD_INPUT, as_json="--json" in words)
         except click.ClickException as error:

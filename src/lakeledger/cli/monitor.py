@@ -78,8 +78,6 @@ def _print(cycle: Cycle) -> None:
     for each in cycle.applied:
         if each.action.does_something and not each.error:
             click.echo(show.safe(f"{each.module_name}: {each.action.kind} job {each.job_id}"))
-    for error in cycle.errors:
-        show.print_error(error)
 
 
 def _document(cycle: Cycle) -> dict[str, Any]:

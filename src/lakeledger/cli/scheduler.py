@@ -71,6 +71,7 @@ def scheduler(options: Options, once: bool) -> int:
             watched.execute,
             versions=lambda names: table_versions(ledger, names),
             tell=watched.say,
+            failures=ledger.sync.background("scheduler"),
             lease_seconds=ledger.settings.lease_seconds,
         )
         if once:

@@ -29,6 +29,7 @@ SETTLE_SECONDS = 2.0
 # How often that time the last look of a bounded run waits for files that are written on and on.
 _PATIENCE = 2
 _SHORTEST_PAUSE_SECONDS = 0.05
+_WATCHING = "watching"
 
 T = TypeVar("T")
 
@@ -73,6 +74,8 @@ class MetadataMonitor:
         self._files = Files(settle_seconds)
         self._tell = tell
         self._stop = threading.Event()
+        self._failures = self._opened.background(WATCHER)
+        self._unwatched: str | None = None
 
     def __enter__(self) -> Self:
         return self
@@ -101,7 +104,9 @@ class MetadataMonitor:
                 self._wait_until_settled()
             if self._stop.is_set():
                 break
-            self._tell(self._look(is_last=is_last))
+            cycle = self._look(is_last=is_last)
+            self._report(cycle)
+            self._tell(cycle)
             looked += 1
             if not is_last:
                 self._wait()
@@ -112,7 +117,9 @@ class MetadataMonitor:
 
         A file that was changed only just now is left for the next look.
         """
-        return self._check(is_last=False)
+        cycle = self._check(is_last=False)
+        self._report(cycle)
+        return cycle
 
     def cursor(self) -> int | None:
         """The version of the control table up to which everything was carried out, or None."""
@@ -135,6 +142,11 @@ class MetadataMonitor:
         except LakeledgerError as error:
             errors.append(str(error))
         return Cycle(version, imported, applied, errors)
+
+    def _report(self, cycle: Cycle) -> None:
+        """Log what is wrong now, and keep it in the ledger; what is as it was is not repeated."""
+        wrong = {error: error for error in cycle.errors}
+        self._failures.replace({**wrong, **({_WATCHING: self._unwatched} if self._unwatched else {})})
 
     def _advance(self, version: int) -> None:
         with self._opened.store.write() as tx:
@@ -181,7 +193,10 @@ class MetadataMonitor:
         """Until something happens in the folder, a file there is settled that was not, or the interval is over."""
         try:
             self._watch()
-        except Exception:  # noqa: BLE001 - the folder is gone, or nobody can watch it: the next look tells
+            self._unwatched = None
+        except Exception as error:  # noqa: BLE001 - the folder is gone, or nobody can watch it: the next look comes all the same
+            self._unwatched = f"{self._folder} cannot be watched, and is only looked at every {self._interval:g} s: {describe(error)}"
+            self._failures.report(_WATCHING, self._unwatched, error)
             self._stop.wait(self._interval)
 
     def _watch(self) -> None:

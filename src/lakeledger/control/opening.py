@@ -3,17 +3,20 @@
 from __future__ import annotations
 
 import os
+from collections.abc import Callable
 from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Protocol
 
 from lakeledger import config, db
+from lakeledger.background import Failures
 from lakeledger.config import Settings
 from lakeledger.control import table as tables
 from lakeledger.db import Store, migrate
 from lakeledger.errors import Invalid
 from lakeledger.jobs import JobBackend, open_backend
 from lakeledger.runs import Worker, this_worker
+from lakeledger.sync.capture import Capture
 
 if TYPE_CHECKING:
     from pyspark.sql import SparkSession
@@ -34,11 +37,15 @@ class OpenLedger(Protocol):
 
 @dataclass(frozen=True)
 class Opened:
-    """A control table with its jobs, and the store behind it; `close` closes what was opened for it."""
+    """A control table with its jobs, and the store behind it; `close` closes what was opened for it.
+
+    `background` gives a part of the background the place where it reports what fails.
+    """
 
     deployment: Deployment
     store: Store
     worker: Worker
+    background: Callable[[str], Failures]
     owns_store: bool
 
     def close(self) -> None:
@@ -76,7 +83,8 @@ def open_control(
     )
     program = HERE if chosen.name == "local" else Program(settings.control.package, settings.control.settings)
     deployment = Deployment(store, worker, table, chosen, str(settings.base), settings.lease_seconds, program)
-    return Opened(deployment, store, worker, owns_store=ledger is None or isinstance(ledger, str))
+    background = Capture(store, worker, settings.lease_seconds, settings.capture).background
+    return Opened(deployment, store, worker, background, owns_store=ledger is None or isinstance(ledger, str))
 
 
 def locate(location: str, base: Path) -> str:

@@ -12,12 +12,12 @@ from __future__ import annotations
 import threading
 import time
 from collections.abc import Callable, Mapping, Sequence
-from contextlib import suppress
 from dataclasses import dataclass, field
 from datetime import datetime, timedelta
 from pathlib import Path
 from typing import Any, cast
 
+from lakeledger.background import Failures
 from lakeledger.db import Store, Transaction
 from lakeledger.errors import Conflict, LakeledgerError
 from lakeledger.jobs import queue, schedule, takeover, triggers
@@ -87,7 +87,9 @@ Versions = Callable[[Sequence[str]], Mapping[str, TableVersion]]
 
 
 class Scheduler:
-    """One process that carries out local jobs. `versions` tells where tables stand, `tell` hears what is wrong with a job.
+    """One process that carries out local jobs. `versions` tells where tables stand, `tell` hears what it waits for at its end.
+
+    What goes wrong with a job, or with the scheduler itself, is reported to `failures`.
 
     The time is the store's, which is the same for all schedulers, unless `now` tells another.
     """
@@ -100,6 +102,7 @@ class Scheduler:
         *,
         versions: Versions = lambda _: {},
         tell: Callable[[str], None] = lambda _: None,
+        failures: Failures | None = None,
         now: Callable[[], datetime] | None = None,
         lease_seconds: float = LEASE_SECONDS,
         parallel: int = PARALLEL_RUNS,
@@ -110,13 +113,14 @@ class Scheduler:
         self._execute = execute
         self._versions = versions
         self._tell = tell
+        self._failures = failures or Failures("scheduler")
         self._now = now or self._store_time
         self._lease_seconds = lease_seconds
         self._parallel = parallel
         self._look_every = timedelta(seconds=look_seconds)
         self._lock = threading.Lock()
         self._mine: dict[str, tuple[Due, threading.Thread]] = {}
-        self._problems: dict[str, str] = {}
+        self._schedules: dict[str, tuple[str, Exception] | None] = {}
         self._looked_at: datetime | None = None
         self._checked_at: datetime | None = None
         self._renewed_at: datetime | None = None
@@ -129,6 +133,7 @@ class Scheduler:
         self._watch_mine(at)
         self._bring_forward(at)
         self._queue_due(at)
+        self._report_schedules()
         self._look(at)
         return self._start(at)
 
@@ -139,9 +144,9 @@ class Scheduler:
                 self.tick()
                 self._tidy()
                 pause = self._pause()
-                self._problems.pop("", None)
+                self._failures.clear("")
             except Exception as error:  # noqa: BLE001 - the outermost loop: whatever it is, it may be over at the next look
-                self._report("", f"the scheduler could not work: {_told(error)}")
+                self._failures.report("", f"the scheduler could not work: {_told(error)}", error)
                 pause = POLL_SECONDS
             stop.wait(pause)
         if left := [due.job.name for due, _ in self._under_way()]:
@@ -157,8 +162,10 @@ class Scheduler:
         ends = time.monotonic() + seconds
         while (left := self._under_way()) and (wait := ends - time.monotonic()) > 0:
             left[0][1].join(min(wait, POLL_SECONDS))
-            with suppress(LakeledgerError):  # What cannot be held on to now, others will settle.
+            try:
                 self._watch_mine(self._now())
+            except LakeledgerError as error:  # What cannot be held on to now, others will settle.
+                self._failures.report("", f"the scheduler could not renew its claims: {error}", error)
         return not self._under_way()
 
     def _store_time(self) -> datetime:
@@ -260,11 +267,22 @@ class Scheduler:
         return following is not None and following <= at
 
     def _next_time(self, job: LocalJob, after: datetime) -> datetime | None:
+        self._schedules[job.job_id] = None
         try:
             return schedule.next_time(job.settings.get("schedule") or {}, after)
         except Exception as error:  # noqa: BLE001 - somebody wrote it past every check: it must not stop the other jobs
-            self._report(job.job_id, f"job {job.name} is no longer started: {_told(error)}")
+            self._schedules[job.job_id] = f"job {job.name} is no longer started: {_told(error)}", error
             return None
+
+    def _report_schedules(self) -> None:
+        """What was found while the store was being written, and could not be reported then."""
+        found, self._schedules = self._schedules, {}
+        for job_id, wrong in found.items():
+            subject = f"schedule of {job_id}"
+            if wrong:
+                self._failures.report(subject, *wrong)
+            else:
+                self._failures.clear(subject)
 
     def _look(self, at: datetime) -> None:
         """See whether what triggers wait for has come."""
@@ -284,6 +302,7 @@ class Scheduler:
 
     def _look_for(self, job: LocalJob, at: datetime) -> Fired | None:
         trigger: dict[str, Any] = job.settings.get("trigger") or {}
+        subject = f"trigger of {job.job_id}"
         try:
             if files := trigger.get("file_arrival"):
                 found = triggers.files_arrived(files, job.seen, _storage(files["url"], job.base).files(), at)
@@ -291,9 +310,9 @@ class Scheduler:
                 tables = trigger["table_update"]
                 found = triggers.tables_moved(tables, job.seen, self._versions(tables["table_names"]), at)
         except Exception as error:  # noqa: BLE001 - one place that cannot be looked at must not stop the other jobs
-            self._report(job.job_id, f"job {job.name} cannot look whether it is due: {_told(error)}")
+            self._failures.report(subject, f"job {job.name} cannot look whether it is due: {_told(error)}", error)
             return None
-        self._problems.pop(job.job_id, None)
+        self._failures.clear(subject)
         return found
 
     def _start(self, at: datetime) -> list[Due]:
@@ -329,7 +348,7 @@ class Scheduler:
             with self._store.write() as tx:
                 self._end(tx, due, outcome)
         except LakeledgerError as error:
-            self._report(due.job.job_id, f"the end of run {due.run.id} of {due.job.name} could not be written: {error}")
+            self._failures.report("", f"the end of run {due.run.id} of {due.job.name} could not be written: {error}", error)
         self._forget(due)
 
     def _end(self, tx: Transaction, due: Due, outcome: Outcome) -> None:
@@ -355,12 +374,6 @@ class Scheduler:
             self._tidied_at = at
             with self._store.write() as tx:
                 queue.forget(tx, at - KEPT)
-
-    def _report(self, job_id: str, problem: str) -> None:
-        """Say what is wrong, once."""
-        if self._problems.get(job_id) != problem:
-            self._problems[job_id] = problem
-            self._tell(problem)
 
 
 def _was_just_done(last: datetime | None, at: datetime, pause: timedelta) -> bool:

@@ -8,6 +8,7 @@ from types import TracebackType
 from typing import Any, Self
 
 from lakeledger import clock
+from lakeledger.background import Failures
 from lakeledger.db import Store, Transaction
 from lakeledger.errors import Conflict, LakeledgerError
 from lakeledger.runs import recovery, store
@@ -20,9 +21,18 @@ INTERRUPTED_SECONDS = 5.0
 class ActiveRun:
     """A started run. It holds a lease that a background heartbeat renews, and it ends when the block does."""
 
-    def __init__(self, ledger_store: Store, new: NewRun, worker: Worker, lease_seconds: float, within: Fence | None = None) -> None:
+    def __init__(
+        self,
+        ledger_store: Store,
+        new: NewRun,
+        worker: Worker,
+        lease_seconds: float,
+        within: Fence | None = None,
+        failures: Failures | None = None,
+    ) -> None:
         self._store = ledger_store
         self._within = within
+        self._failures = failures or Failures("heartbeats")
         self._new = new
         self._worker = worker
         self._lease_seconds = lease_seconds
@@ -105,8 +115,10 @@ class ActiveRun:
             try:
                 with self._store.write() as tx:
                     held = store.renew(tx, self.fence, self._lease_seconds)
-            except LakeledgerError:
-                continue  # The store may be back before somebody takes over; if not, the commit is refused.
+            except LakeledgerError as error:  # The store may be back before somebody takes over; if not, the commit is refused.
+                self._failures.report("", f"leases of runs could not be renewed: {error}", error)
+                continue
+            self._failures.clear("")
             if not held:
                 return
 

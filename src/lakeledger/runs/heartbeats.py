@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import threading
 
+from lakeledger.background import Failures
 from lakeledger.db import Store
 from lakeledger.errors import LakeledgerError
 from lakeledger.runs import store
@@ -13,9 +14,10 @@ from lakeledger.runs.model import Fence
 class Heartbeats:
     """The living runs of one process."""
 
-    def __init__(self, ledger_store: Store, lease_seconds: float) -> None:
+    def __init__(self, ledger_store: Store, lease_seconds: float, failures: Failures | None = None) -> None:
         self._store = ledger_store
         self._lease_seconds = lease_seconds
+        self._failures = failures or Failures("heartbeats")
         self._lock = threading.Lock()
         self._living: dict[str, Fence] = {}
         self._closed = threading.Event()
@@ -49,7 +51,9 @@ class Heartbeats:
             try:
                 with self._store.write() as tx:
                     lost = [fence.run_id for fence in living if not store.renew(tx, fence, self._lease_seconds)]
-            except LakeledgerError:
-                continue  # The store may be back before the leases end; if not, others will say what became of the runs.
+            except LakeledgerError as error:  # The store may be back before somebody takes over; if not, they say what became of the runs.
+                self._failures.report("", f"leases of runs could not be renewed: {error}", error)
+                continue
+            self._failures.clear("")
             for run_id in lost:
                 self.drop(run_id)

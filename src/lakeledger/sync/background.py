@@ -5,6 +5,7 @@ from __future__ import annotations
 import threading
 from collections.abc import Callable
 
+from lakeledger.background import Failures
 from lakeledger.redaction import scrub
 from lakeledger.runs import describe
 
@@ -21,9 +22,14 @@ class BackgroundCleanup:
     """A thread that calls `clean` again and again. `last` is what it removed last, `error` why the last attempt failed."""
 
     def __init__(
-        self, clean: Callable[[], dict[str, int]], first_pause: float = FIRST_PAUSE_SECONDS, interval: float = INTERVAL_SECONDS
+        self,
+        clean: Callable[[], dict[str, int]],
+        first_pause: float = FIRST_PAUSE_SECONDS,
+        interval: float = INTERVAL_SECONDS,
+        failures: Failures | None = None,
     ) -> None:
         self._clean = clean
+        self._failures = failures or Failures("cleanup")
         self._first_pause = first_pause
         self._interval = interval
         self._closed = threading.Event()
@@ -54,5 +60,8 @@ class BackgroundCleanup:
                 self.last, self.error, self.failures = self._clean(), None, 0
             except Exception as error:  # noqa: BLE001 - the outermost loop: whatever it is, the next round tries again
                 self.error, self.failures = scrub(describe(error)), self.failures + 1
+                self._failures.report("", f"the cleanup failed, and is tried again: {self.error}", error)
+            else:
+                self._failures.clear("")
             self.rounds += 1
             pause = pause_after(self.failures, self._first_pause, self._interval)

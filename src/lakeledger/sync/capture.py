@@ -5,12 +5,14 @@ from __future__ import annotations
 from collections.abc import Callable
 from typing import Any
 
+from lakeledger.background import Failures
 from lakeledger.config import CaptureSettings, RetentionSettings
 from lakeledger.db import Store
 from lakeledger.runs import Worker
 from lakeledger.sync import cleanup, statistics
 from lakeledger.sync.dead_letters import DeadLetters
 from lakeledger.sync.errors import Errors, RetryPolicy
+from lakeledger.sync.kept_failures import KeptFailures
 from lakeledger.sync.masking import Masking
 from lakeledger.sync.positions import Positions
 from lakeledger.sync.schemas import Schemas
@@ -34,9 +36,15 @@ class Capture:
         self.retention = retention or RetentionSettings()
         self.positions = Positions(store, worker.name)
         self.schemas = Schemas(store, worker.name, self.retention.schema_versions)
-        self.runs = SyncRuns(store, worker, lease_seconds)
         self.errors = Errors(store, worker.name, masking, RetryPolicy(settings.retry_seconds, cap_seconds=settings.retry_cap_seconds))
         self.dead_letters = DeadLetters(store, worker.name, masking)
+        self._kept = KeptFailures(self.errors, worker.node_id)
+        self._background: dict[str, Failures] = {}
+        self.runs = SyncRuns(store, worker, lease_seconds, self.background("heartbeats"))
+
+    def background(self, part: str) -> Failures:
+        """Where a part of the background reports what fails: it is logged, and kept in the error log."""
+        return self._background.setdefault(part, Failures(part, self._kept))
 
     def statistics(self, schema_name: str | None = None, hours: float = 24) -> dict[str, Any]:
         """How capture did in the last hours: of one schema or of all. Rates of nothing are None."""

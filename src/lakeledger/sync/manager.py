@@ -67,7 +67,7 @@ class MetadataManager:
         with self._lock:
             _ = self.capture
             if self._enable_cleanup and self._cleanup is None:
-                self._cleanup = BackgroundCleanup(self._clean_in_background)
+                self._cleanup = BackgroundCleanup(self._clean_in_background, failures=self.capture.background("cleanup"))
                 self._cleanup.start()
 
     def close(self) -> None:

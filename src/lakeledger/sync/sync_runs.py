@@ -8,6 +8,7 @@ from datetime import datetime, timedelta
 from enum import StrEnum
 from typing import Any
 
+from lakeledger.background import Failures
 from lakeledger.codec import Id
 from lakeledger.db import Store, Transaction
 from lakeledger.errors import Invalid
@@ -121,11 +122,11 @@ class NewSync:
 class SyncRuns:
     """The sync runs of one tenant. Those that this process starts are kept alive until they end or the handle is closed."""
 
-    def __init__(self, store: Store, worker: Worker, lease_seconds: float) -> None:
+    def __init__(self, store: Store, worker: Worker, lease_seconds: float, failures: Failures | None = None) -> None:
         self._store = store
         self._worker = worker
         self._lease_seconds = lease_seconds
-        self._heartbeats = Heartbeats(store, lease_seconds)
+        self._heartbeats = Heartbeats(store, lease_seconds, failures)
 
     def start(self, new: NewSync) -> SyncRun:
         """Begin a run under a lease. What is said of source and destination is stored without credentials. Raises Invalid."""

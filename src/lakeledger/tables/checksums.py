@@ -4,8 +4,10 @@ from __future__ import annotations
 
 import threading
 
+from lakeledger.background import Failures
 from lakeledger.db import Store
 from lakeledger.lake import Storage
+from lakeledger.runs import describe
 from lakeledger.tables.model import Table
 from lakeledger.tables.store import sql
 
@@ -16,8 +18,9 @@ GATHER_SECONDS = 0.25
 class Checksums:
     """One background thread that fills in what is missing. Whatever keeps it from that loses nothing: `verify` fills in the rest."""
 
-    def __init__(self, store: Store) -> None:
+    def __init__(self, store: Store, failures: Failures | None = None) -> None:
         self._store = store
+        self._failures = failures or Failures("checksums")
         self._changed = threading.Condition()
         self._waiting: list[tuple[Table, list[str]]] = []
         self._busy = False
@@ -58,8 +61,11 @@ class Checksums:
             for table, paths in work:
                 try:
                     fill_in(self._store, table, paths)
-                except Exception:  # noqa: BLE001, S112 - the outermost loop of the background: it must go on, and `verify` tells
-                    continue
+                except Exception as error:  # noqa: BLE001 - the outermost loop of the background: it must go on
+                    told = f"the checksums of {table.location} could not be computed: {describe(error)}; `lakeledger tables verify` does it"
+                    self._failures.report(table.table_id, told, error)
+                else:
+                    self._failures.clear(table.table_id)
 
     def _next(self) -> list[tuple[Table, list[str]]]:
         """What has come together, or nothing once this is closed."""
