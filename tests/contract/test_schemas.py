@@ -50,6 +50,15 @@ def grow(schemas: Schemas, count: int, table: str = ORDERS) -> None:
         schemas.register(table, define(*(f"c{number} int" for number in range(width))))
 
 
+def test_a_mysql_text_may_grow_and_a_datetime_that_becomes_a_timestamp_is_a_change(schemas: Schemas) -> None:
+    schemas.register(ORDERS, define("body TEXT", "at DATETIME"), policy="backward")
+    for version, wider in ((2, "MEDIUMTEXT"), (3, "LONGTEXT")):
+        assert schemas.register(ORDERS, define(f"body {wider}", "at DATETIME")).version == version
+    for body, at in (("TEXT", "DATETIME"), ("LONGTEXT", "TIMESTAMP")):
+        with pytest.raises(Conflict, match="backward"):
+            schemas.register(ORDERS, define(f"body {body}", f"at {at}"))
+
+
 def test_the_first_version_creates_the_table_and_says_who_and_in_which_run(schemas: Schemas) -> None:
     made = schemas.register("ecommerce.customers", CUSTOMERS, evolution_type=EvolutionType.CREATE, run_id="run-1")
     assert (made.version, made.previous_version, made.evolution_type, made.compatibility_status) == (1, None, "create", "compatible")

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import re
 from collections.abc import Iterable, Iterator
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from functools import lru_cache
 from typing import Literal
 
@@ -40,7 +40,8 @@ _SPELLINGS = {
     "longblob": "longblob",
     "date": "date",
     "time": "time, time without time zone",
-    "timestamp": "timestamp, timestamp without time zone, timestamp_ntz, datetime, datetime2",
+    "timestamp": "timestamp, timestamp without time zone, timestamp_ntz",
+    "datetime": "datetime, datetime2",  # MySQL's TIMESTAMP has another range, and is converted from the session's time zone
     "timestamptz": "timestamptz, timestamp with time zone, timestamp_ltz, timestamp with local time zone, datetimeoffset",
     "void": "void, null",
 }
@@ -50,11 +51,14 @@ _SIGNED_BITS = {"byte": 8, "short": 16, "mediumint": 24, "int": 32, "long": 64}
 _UNSIGNED_BITS = {"uint8": 8, "uint16": 16, "mediumint unsigned": 24, "uint32": 32, "uint64": 64}
 _MANTISSA_BITS = {"float": 24, "double": 53}
 _TEXT_RANK = {"char": 0, "varchar": 1, "string": 2}
-_TEXT_BYTES = {"tinytext": 2**8 - 1, "mediumtext": 2**24 - 1, "longtext": 2**32 - 1}  # TEXT is a word of many engines, and has no limit
+_TEXT_BYTES = {"tinytext": 2**8 - 1, "mediumtext": 2**24 - 1, "longtext": 2**32 - 1}
 _BLOB_BYTES = {"tinyblob": 2**8 - 1, "mediumblob": 2**24 - 1, "longblob": 2**32 - 1}
+# TEXT and BLOB are words of many engines and have no limit, but beside a word that only MySQL has they are MySQL's.
+_SHARED_WORDS = {"text": _TEXT_BYTES, "blob": _BLOB_BYTES}
+_SHARED_BYTES = 2**16 - 1
 _BINARY_RANK = {"varbinary": 0, **dict.fromkeys(_BLOB_BYTES, 1), "binary": 2}
 _BYTES_OF_A_CHARACTER = 4
-_CLOCKS = ("time", "timestamp", "timestamptz")
+_CLOCKS = ("time", "timestamp", "datetime", "timestamptz")
 _MICROSECONDS = 6
 _UNTOLD = {"datetime2": (7,), "datetimeoffset": (7,)}  # what SQL Server means when it says no precision
 _MOST_DIGITS = 38  # what Oracle's NUMBER(*, s) stands for
@@ -83,11 +87,15 @@ class Member:
 
 @dataclass(frozen=True)
 class DataType:
-    """A type under its common name. One that no other engine knows keeps its own text as its name."""
+    """A type under its common name. One that no other engine knows keeps its own text as its name.
+
+    `word` is how it was written, where engines mean different things by it.
+    """
 
     name: str
     arguments: tuple[int, ...] = ()
     members: tuple[Member, ...] = ()
+    word: str = field(default="", compare=False)
 
     @property
     def known(self) -> bool:
@@ -246,7 +254,7 @@ def _sized(word: str, numbers: tuple[int, ...]) -> DataType | None:
             name = "varchar"
         case "varbinary", ():
             name = "binary"
-    return DataType(name, _arguments(name, numbers))
+    return DataType(name, _arguments(name, numbers), word=word if word in _SHARED_WORDS else "")
 
 
 def _arguments(name: str, numbers: tuple[int, ...]) -> tuple[int, ...]:
@@ -289,7 +297,7 @@ def _holds(wide: DataType, narrow: DataType) -> bool:
     if exact := _range(narrow):
         return _holds_decimals(wide, narrow) if wide.name == narrow.name == "decimal" else _holds_numbers(wide, *exact)
     match narrow.name, wide.name:
-        case ("void", _) | ("float", "double") | ("date", "timestamp"):
+        case ("void", _) | ("float", "double") | ("date", "timestamp" | "datetime"):
             return True
         case old, new if old in _TEXT_RANK | _TEXT_BYTES and new in _TEXT_RANK | _TEXT_BYTES:
             return _holds_text(wide, narrow)
@@ -303,19 +311,28 @@ def _holds(wide: DataType, narrow: DataType) -> bool:
 def _holds_text(wide: DataType, narrow: DataType) -> bool:
     """Lengths of MySQL's texts are in bytes, all others in characters."""
     size, most = _size(narrow, _UNLIMITED), _size(wide, _UNLIMITED)
-    if held := _TEXT_BYTES.get(wide.name):
-        return _TEXT_BYTES.get(narrow.name, size * _BYTES_OF_A_CHARACTER) <= held
-    return _TEXT_RANK[wide.name] >= _TEXT_RANK.get(narrow.name, 1) and most >= _TEXT_BYTES.get(narrow.name, size)
+    used, held = _mysql_bytes(narrow, wide), _mysql_bytes(wide, narrow)
+    if held:
+        return (used or size * _BYTES_OF_A_CHARACTER) <= held
+    return _TEXT_RANK[wide.name] >= _TEXT_RANK.get(narrow.name, 1) and most >= (used or size)
 
 
 def _holds_bytes(wide: DataType, narrow: DataType) -> bool:
     """A binary with a size has all its bytes always: it holds only its like."""
     if wide.name == "binary" and wide.arguments:
         return narrow.name == "binary" and bool(narrow.arguments) and wide.arguments >= narrow.arguments
-    most, size = (_BLOB_BYTES.get(type_.name) or _size(type_, _UNLIMITED) for type_ in (wide, narrow))
+    most = _mysql_bytes(wide, narrow) or _size(wide, _UNLIMITED)
+    size = _mysql_bytes(narrow, wide) or _size(narrow, _UNLIMITED)
     if narrow.name == "binary" and narrow.arguments:
         return most >= size
     return (most, _BINARY_RANK[wide.name]) >= (size, _BINARY_RANK[narrow.name])
+
+
+def _mysql_bytes(type_: DataType, beside: DataType) -> int | None:
+    """How many bytes one of MySQL's own texts or blobs holds, or None if it is none of them."""
+    if beside.name in _SHARED_WORDS.get(type_.word, ()):
+        return _SHARED_BYTES
+    return _TEXT_BYTES.get(type_.name) or _BLOB_BYTES.get(type_.name)
 
 
 def _holds_decimals(wide: DataType, narrow: DataType) -> bool:

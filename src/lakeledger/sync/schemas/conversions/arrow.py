@@ -117,7 +117,7 @@ def _to_scalar(type_: DataType) -> pa.DataType:
             return pa.decimal128(precision, scale) if precision <= 38 else pa.decimal256(precision, scale)
         case "binary":
             return pa.binary(*type_.arguments)
-        case "time" | "timestamp" | "timestamptz":
+        case "time" | "timestamp" | "datetime" | "timestamptz":
             return _clock(type_.name, type_.arguments[0] if type_.arguments else 6)
     name = "string" if type_.name.startswith("enum(") else type_.name
     return pa.type_for_alias(_TO_ARROW.get(name, name))

@@ -68,7 +68,7 @@ def _size(row: Mapping[str, Any], kind: str) -> str:
             return f"({size})"
         case "decimal" if 0 < size <= _GREATEST_PRECISION:
             return f"({size},{int(_first(row, 'DECIMAL_DIGITS', 'NUMERIC_SCALE') or 0)})"
-        case "time" | "timestamp" | "timestamptz" if row.get("DATETIME_PRECISION") is not None:
+        case "time" | "timestamp" | "datetime" | "timestamptz" if row.get("DATETIME_PRECISION") is not None:
             return f"({row['DATETIME_PRECISION']})"
     return ""
 

@@ -20,6 +20,7 @@ _NAMES = {
     "char": "string",
     "varchar": "string",
     "timestamp": "timestamp_ntz",
+    "datetime": "timestamp_ntz",
     "timestamptz": "timestamp",
     "mediumint": "integer",
     "mediumint unsigned": "integer",
