@@ -21,10 +21,12 @@ from lakeledger.pipelines.own_session import Sessions
 from lakeledger.pipelines.write import Write, write
 from lakeledger.records import Records
 from lakeledger.runs import ActiveRun, ActiveStep, DoneBy, Fence, NewRun, Runs, this_worker, user_name
-from lakeledger.runs.store import check_fence
+from lakeledger.runs import store as run_store
+from lakeledger.runs.explain import Explanation, explain
 from lakeledger.sync import Advance, Capture, Source, parse_source
 from lakeledger.sync.kinds import PositionLike, as_position
 from lakeledger.tables import Committed, Tables, parse_name
+from lakeledger.tables import store as table_store
 from lakeledger.tables.checksums import Checksums
 from lakeledger.tables.warehouse import Move, Warehouse
 
@@ -144,6 +146,19 @@ class Ledger:
             done_by=done_by,
         )
         return self._begin(new)
+
+    def explain(self, run_id: str) -> Explanation:
+        """Why a run stands as it does, what of it is visible, and what to do next, in words. Raises NotFound."""
+        with self.store.read() as tx:
+            run = run_store.get(tx, run_id)
+            return explain(
+                run,
+                run_store.steps(tx, run.id),
+                next(reversed(run_store.transitions(tx, run.id)), None),
+                table_store.versions_of_run(tx, run.id),
+                run_store.following(tx, run),
+                tx.now,
+            )
 
     def append(
         self,
@@ -291,7 +306,7 @@ class TaskLedger(Ledger):
         self._whole = whole
         self._step = step
         self._task_spark = spark
-        self._wire(replace(whole.store, check=lambda tx: check_fence(tx, step.fence)))
+        self._wire(replace(whole.store, check=lambda tx: run_store.check_fence(tx, step.fence)))
 
     @property
     def spark(self) -> SparkSession:

@@ -11,13 +11,14 @@ from lakeledger import Ledger
 from lakeledger.cli import show
 from lakeledger.cli.acting import operator
 from lakeledger.cli.options import Duration, Options, shared
+from lakeledger.cli.runs_explain import explain
 from lakeledger.errors import Invalid
 from lakeledger.runs import Run, Status, Step, Transition
 
 
 @click.group()
 def runs() -> None:
-    """What ran: list and show runs, cancel one, end those of lost workers."""
+    """What ran: list, show and explain runs, cancel one, end those of lost workers."""
 
 
 @runs.command("list")
@@ -136,6 +137,9 @@ def recover(options: Options, max_age: timedelta | None) -> None:
     ]
     show.print_table(["run", "~pipeline", "status", "started", "+verdict"], rows)
     show.print_next(options.command("tables sweep" if any(run.status == Status.FAILED for run in ended) else f"runs show {ids[0]}"))
+
+
+runs.add_command(explain)
 
 
 def _transitions(ledger: Ledger, run: Run, steps: list[Step]) -> list[Transition]:

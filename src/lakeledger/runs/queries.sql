@@ -52,6 +52,12 @@ select * from pipeline_runs
  order by start_time desc, pipeline_logging_id desc
  limit :page_size
 
+-- name: following_run
+select * from pipeline_runs
+ where tenant_id = :tenant_id and pipeline_id = :pipeline_id and start_time > :start_time
+ order by start_time
+ limit 1
+
 -- name: renew
 -- A lease is lost by somebody who took over, never by the clock alone: whoever takes over ends the run first.
 update pipeline_runs

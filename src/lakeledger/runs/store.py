@@ -191,6 +191,12 @@ def list_page(
     return [Run(**row) for row in rows]
 
 
+def following(tx: Transaction, run: Run) -> Run | None:
+    """The next run of the same pipeline, if there is one."""
+    row = tx.one(sql.following_run, pipeline_id=run.pipeline_id, start_time=run.start_time)
+    return Run(**row) if row else None
+
+
 def open_runs(tx: Transaction) -> list[Run]:
     """Every run that has started and not ended."""
     return [Run(**row) for row in tx.all(sql.open_runs)]

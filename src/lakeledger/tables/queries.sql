@@ -130,3 +130,10 @@ select schema_name, table_name, location, file_path
                (select f.file_path from table_files f where f.table_id = t.table_id and f.state = 'live' order by f.added_version desc limit 1) as file_path
           from tables t where t.tenant_id = :tenant_id) newest
  where file_path is not null
+
+-- name: versions_of_run
+select t.schema_name, t.table_name, s.version, s.operation, s.summary
+  from table_snapshots s
+  join tables t on t.table_id = s.table_id
+ where s.tenant_id = :tenant_id and s.run_id = :run_id
+ order by s.committed_at, t.name_key

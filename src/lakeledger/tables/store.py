@@ -9,6 +9,7 @@ from lakeledger.db import Transaction
 from lakeledger.db.queries import load
 from lakeledger.errors import Invalid, NotFound
 from lakeledger.names import TableName
+from lakeledger.runs.explain import Visible
 from lakeledger.tables.model import DataFile, Layout, Snapshot, Table, TableMetadata, TableStats, View
 from lakeledger.tables.schema import Schema
 
@@ -86,6 +87,20 @@ def find_batch(tx: Transaction, table: Table, batch_id: str) -> Snapshot | None:
     """The latest version that applied that batch, or None."""
     row = tx.one(sql.find_batch, table_id=table.table_id, batch_id=batch_id)
     return Snapshot(**row) if row else None
+
+
+def versions_of_run(tx: Transaction, run_id: str) -> list[Visible]:
+    """What a run has committed, in order."""
+    return [
+        Visible(
+            str(TableName(row["schema_name"], row["table_name"])),
+            row["version"],
+            row["operation"],
+            int(row["summary"].get("added_rows", 0)),
+            int(row["summary"].get("removed_rows", 0)),
+        )
+        for row in tx.all(sql.versions_of_run, run_id=run_id)
+    ]
 
 
 def find_snapshot(tx: Transaction, table: Table, snapshot_id: str) -> Snapshot | None:
