@@ -15,9 +15,10 @@ from deltalake import DeltaTable
 from contract.making import rows, together
 from lakeledger import Conflict, Failed, Invalid, Ledger
 from lakeledger.control import audit, sql
+from lakeledger.control.delta import DeltaControlTable
 from lakeledger.control.deployment import Applied, Deployment
 from lakeledger.control.manager import JobOrchestrator, MetadataManager
-from lakeledger.control.model import Edit, ModuleRow, SourceRow
+from lakeledger.control.model import Edit, ModuleRow, Snapshot, SourceRow
 from lakeledger.control.opening import open_control
 from lakeledger.jobs import JobSpec
 from lakeledger.jobs.local import LocalBackend
@@ -247,6 +248,37 @@ def test_the_audit_tells_who_changed_which_row_and_what_became_of_which_job(depl
     about_stock = audit.entries(deployment.table, ledger.store, module="stock")
     assert [(entry.operation, len(entry.changes)) for entry in about_stock] == [("APPLY", 1), ("EDIT", 1)]
     assert len(audit.entries(deployment.table, ledger.store, limit=2)) == 2
+
+
+class Counting(DeltaControlTable):
+    """Counts how often a version of the table is read."""
+
+    reads = 0
+
+    def read(self, version: int | None = None) -> Snapshot:
+        self.reads += 1
+        return super().read(version)
+
+
+def test_the_audit_of_a_module_does_not_read_versions_that_are_about_others(deployment: Deployment, ledger: Ledger) -> None:
+    put(deployment, source("shop"), source("stock"))
+    apply(deployment)
+    for order in range(2, 22):
+        run_sql(deployment, f"UPDATE etl_control SET execution_order = {order} WHERE module_name = 'shop'")
+    apply(deployment)
+    table = Counting(deployment.table.location)
+    found = audit.entries(table, ledger.store, module="stock")
+    assert [(entry.operation, entry.version) for entry in found] == [("APPLY", 1), ("EDIT", 1)]
+    assert table.reads <= 4
+    assert len(audit.entries(deployment.table, ledger.store, module="shop", limit=100)) == 23
+
+
+def test_the_audit_of_a_module_tells_what_was_done_by_others_than_us(deployment: Deployment, ledger: Ledger) -> None:
+    put(deployment, source("shop"), source("stock"))
+    DeltaTable(deployment.table.location).update(new_values={"execution_order": "7"}, predicate="module_name = 'stock'")
+    run_sql(deployment, "UPDATE etl_control SET execution_order = 3 WHERE module_name = 'shop'")
+    found = audit.entries(deployment.table, ledger.store, module="stock")
+    assert [(entry.operation, entry.version) for entry in found] == [("UPDATE", 2), ("EDIT", 1)]
 
 
 def test_what_somebody_changed_in_the_modules_table_alone_is_not_told_of_who_came_next(deployment: Deployment, ledger: Ledger) -> None:

@@ -15,6 +15,7 @@ from contract.making import wait_until
 from empty_ledgers import new_sqlite_url
 from lakeledger import Ledger, events
 from lakeledger.clock import now
+from lakeledger.control.audit import sql as control
 from lakeledger.db import Transaction
 from lakeledger.db.queries import Query, statement
 from lakeledger.jobs.queue import sql as jobs
@@ -83,6 +84,8 @@ HOT = [
     hot(jobs.due_jobs, "local_jobs_due", at=NOW, may_sort=True),
     hot(jobs.forget_ended, "local_job_runs_ended", before=NOW),
     hot(jobs.ledger_run, "pipeline_runs_by_key", pipeline_id="p", key="k"),
+    hot(control.applied_to_module, "step_logs_of_job", **PAGE, module_name="m"),
+    hot(control.applied_to_module, "step_logs_of_job", **PAGE, module_name="m", before_id="x"),
     hot(errors.find_error_by_prefix, "error_log_pkey", **IDS),
     hot(errors.list_errors, "error_log_by_time", **PAGE, **AFTER),
     hot(errors.list_errors, "error_log_by_status", **PAGE, **AFTER, status="open"),

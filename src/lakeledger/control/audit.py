@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator
 from dataclasses import dataclass
 from datetime import datetime
+from functools import lru_cache
 from heapq import merge
 from itertools import islice
 from typing import Any
@@ -14,10 +15,13 @@ from lakeledger.control.differences import differences
 from lakeledger.control.model import Commit, Snapshot
 from lakeledger.control.table import ControlTable
 from lakeledger.db import Store
+from lakeledger.db.queries import load
 from lakeledger.errors import NotFound
 from lakeledger.redaction import scrub
 from lakeledger.runs import Run, Step
 from lakeledger.runs import store as run_log
+
+sql = load("lakeledger.control")
 
 LONGEST = 10_000
 PAGE = 100
@@ -45,7 +49,9 @@ class Entry:
 
 def entries(table: ControlTable, store: Store, limit: int = 20, module: str | None = None) -> list[Entry]:
     """The newest entries; of one module only, if it is given."""
-    found = merge(_commits(table, limit if module is None else LONGEST), _applies(table, store), key=lambda entry: entry.at, reverse=True)
+    commits = _commits(table, limit if module is None else LONGEST, module)
+    applies = _applies(table, store) if module is None else _applies_to(table, store, module)
+    found = merge(commits, applies, key=lambda entry: entry.at, reverse=True)
     wanted = (entry for entry in found if module is None or any(change["module_name"] == module for change in entry.changes))
     return list(islice((_about(entry, module) for entry in wanted), limit))
 
@@ -56,22 +62,27 @@ def _about(entry: Entry, module: str | None) -> Entry:
     return Entry(**{**vars(entry), "changes": tuple(change for change in entry.changes if change["module_name"] == module)})
 
 
-def _commits(table: ControlTable, limit: int) -> Iterator[Entry]:
-    """What each commit changed, told once the view before it was read. Of one whose files were cleaned up, only who made it is known."""
+def _commits(table: ControlTable, limit: int, module: str | None) -> Iterator[Entry]:
+    """What each commit changed, told once the view before it was read. Of one whose files were cleaned up, only who made it is known.
+
+    A commit that says that it is about other modules is not read.
+    """
     newer: Commit | None = None
     apart: list[Commit] = []
-    after: Snapshot | None = table.read()
+    read = lru_cache(maxsize=2)(lambda version: _read(table, version))
     for commit in table.history(limit):
         if commit.table not in ("", table.name):
             apart.append(commit)
             continue
-        before = _read(table, commit.version)
-        yield from _told(newer, apart, before, after)
-        newer, apart, after = commit, [], before
-    yield from _told(newer, apart, _read(table, newer.version - 1) if newer else None, after)
+        if apart or (newer and newer.may_touch(module)):
+            yield from _told(newer, apart, read(commit.version), read(newer.version if newer else None))
+        newer, apart = commit, []
+    if apart or (newer and newer.may_touch(module)):
+        yield from _told(newer, apart, read(newer.version - 1) if newer else None, read(newer.version if newer else None))
 
 
-def _read(table: ControlTable, version: int) -> Snapshot | None:
+def _read(table: ControlTable, version: int | None) -> Snapshot | None:
+    """The table at that version, or now. None if there is none, or no longer."""
     try:
         return table.read(version)
     except NotFound:
@@ -97,13 +108,30 @@ def _applies(table: ControlTable, store: Store) -> Iterator[Entry]:
     while True:
         with store.read() as tx:
             runs = run_log.list_page(tx, run_name(table), limit=PAGE, before=last)
-            steps = {run.id: run_log.steps(tx, run.id) for run in runs if run.parameters.get("control_table") == table.location}
         for run in runs:
-            if steps.get(run.id) or (run.id in steps and run.error_message):
-                yield _of_run(run, steps[run.id])
+            if run.parameters.get("control_table") == table.location:
+                with store.read() as tx:
+                    steps = run_log.steps(tx, run.id)
+                if steps or run.error_message:
+                    yield _of_run(run, steps)
         if len(runs) < PAGE:
             return
         last = runs[-1]
+
+
+def _applies_to(table: ControlTable, store: Store, module: str) -> Iterator[Entry]:
+    """What was done to the job of one module."""
+    last: str | None = None
+    while True:
+        with store.read() as tx:
+            steps = [Step(**row) for row in tx.all(sql.applied_to_module, module_name=module, before_id=last, page_size=PAGE)]
+            runs = {step.id: run_log.get(tx, step.pipeline_logging_id) for step in steps}
+        for step in steps:
+            if runs[step.id].parameters.get("control_table") == table.location:
+                yield _of_run(runs[step.id], [step])
+        if len(steps) < PAGE:
+            return
+        last = steps[-1].id
 
 
 def _of_run(run: Run, steps: list[Step]) -> Entry:

@@ -210,7 +210,7 @@ class CatalogControlTable:
     def _write_sources(self, change: Edit, now: Snapshot, mark: Mark) -> None:
         if change.sources:
             modules_version = self._modules.newest() if change.modules else now.modules_version
-            with self._told(), self._noted(replace(mark, modules_version=modules_version)):
+            with self._told(), self._noted(replace(mark.naming(change), modules_version=modules_version)):
                 self._sources.merge(change.sources, now.sources)
 
     def _put_back(self, undo: Mapping[str, Any], mark: Mark) -> None:

@@ -144,7 +144,7 @@ class DeltaControlTable:
                 return state.snapshot
             try:
                 with self._told():
-                    return self._write(state, change, mark)
+                    return self._write(state, change, mark.naming(change))
             except CommitFailedError as error:
                 made = mark_of(self._log.info(state.snapshot.version + 1))
                 if made is not None and made.edit == mark.edit:

@@ -3,15 +3,17 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Mapping
-from dataclasses import asdict, dataclass
+from collections.abc import Mapping, Sequence
+from dataclasses import asdict, dataclass, replace
 from datetime import UTC, datetime
 from typing import Any
 
-from lakeledger.control.model import Commit
+from lakeledger.control.model import Commit, Edit
 
 _OURS = "lakeledger"
 _LONG = ("metadata", "protocol")
+# A note is read with every history: beyond so many modules it does not name them.
+MOST_NAMED = 50
 
 
 @dataclass(frozen=True)
@@ -19,6 +21,7 @@ class Mark:
     """Our note in a Delta commit (`userMetadata`, which `DESCRIBE HISTORY` shows everywhere).
 
     A commit of the sources names the `modules_version` that belongs to it; one of the modules, the `sources_version` that it is staged on.
+    `touched` are the modules that it changes, so that whoever looks for one of them need not read every version; None if there are many.
     """
 
     edit: str
@@ -27,6 +30,12 @@ class Mark:
     operation: str = "EDIT"
     sources_version: int | None = None
     modules_version: int | None = None
+    touched: Sequence[str] | None = None
+
+    def naming(self, change: Edit) -> Mark:
+        """The same note, with the modules that the change is about."""
+        names = sorted({*(module for module, _ in change.sources), *change.modules})
+        return replace(self, touched=names if len(names) <= MOST_NAMED else None)
 
     @property
     def text(self) -> str:
@@ -61,6 +70,7 @@ def commit_of(version: int, info: Mapping[str, Any] | None, table: str) -> Commi
         operation=mark.operation if mark else str(said.get("operation") or "UNKNOWN"),
         detail={name: value for name, value in detail.items() if value not in (None, "")},
         table=table,
+        touched=frozenset(mark.touched) if mark and mark.touched is not None else None,
     )
 
 

@@ -141,6 +141,11 @@ class Commit:
     operation: str
     detail: dict[str, Any]
     table: str = ""
+    touched: frozenset[str] | None = None
+
+    def may_touch(self, module: str | None) -> bool:
+        """Whether it may have changed that module, or any."""
+        return module is None or self.touched is None or module in self.touched
 
     @property
     def reason(self) -> str:

@@ -21,3 +21,10 @@ select position from control_cursors where tenant_id = :tenant_id and control_ta
 insert into control_cursors (id, tenant_id, control_table, watcher, position, updated_at)
 values (:id, :tenant_id, :control_table, :watcher, :position, :now)
 on conflict (tenant_id, control_table, watcher) do update set position = excluded.position, updated_at = excluded.updated_at
+
+-- name: applied_to_module
+select * from step_logs
+ where tenant_id = :tenant_id and step_type = 'job' and step_name = :module_name
+   and step_logging_id < :before_id -- optional
+ order by step_logging_id desc
+ limit :page_size

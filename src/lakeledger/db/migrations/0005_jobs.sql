@@ -63,6 +63,9 @@ create table local_job_runs (
     ended_at      timestamptz
 );
 
+-- What was done to the job of a module, newest first: ids grow with time.
+create index step_logs_of_job on step_logs (tenant_id, step_name, step_logging_id desc) where step_type = 'job';
+
 -- A due time of a job is one run, however many schedulers see that it has come.
 create unique index local_job_runs_once on local_job_runs (job_id, due_at) where cause <> 'asked';
 -- What waits and what is under way is found without looking at what has ended. SQLite uses no partial index for one of several statuses.
