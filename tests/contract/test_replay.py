@@ -9,7 +9,7 @@ import pytest
 
 import lakeledger
 from contract.lettering import expire_claim, fill, new
-from contract.making import together
+from contract.making import together, wait_until
 from lakeledger import Invalid, Ledger
 from lakeledger.config import CaptureSettings, Settings
 from lakeledger.sync.dead_letters import DeadLetter
@@ -150,6 +150,20 @@ def test_a_slow_replay_renews_what_it_holds(ledger: Ledger) -> None:
     done = ledger.dead_letters.replay(callback, dry_run=False, seconds=0.000_001)
     assert (done.replayed, done.skipped) == (3, 0)
     assert len(set(until)) == 3
+
+
+def test_a_callback_that_takes_long_keeps_its_letter_and_those_after_it(ledger: Ledger) -> None:
+    letters = fill(ledger, 2)
+
+    def held_until() -> list[datetime | None]:
+        return [ledger.dead_letters.get(letter.id).claimed_until for letter in letters]
+
+    def callback(letter: DeadLetter) -> None:
+        if letter.id == letters[0].id:
+            before = held_until()
+            wait_until(lambda: all(now and then and now > then for now, then in zip(held_until(), before, strict=True)))
+
+    assert ledger.dead_letters.replay(callback, dry_run=False, seconds=0.6).replayed == 2
 
 
 def test_two_replays_at_once_share_the_letters(ledger: Ledger) -> None:

@@ -134,7 +134,8 @@ class DeadLetters:
         """Give each letter that waits to the callback, once: what it returns from is resolved, what it raises is kept with the letter.
 
         A dry run only counts. A letter whose worker dies after the callback and before the letter is settled is given out again, so
-        the callback must bear that; it must also end within `seconds`. Raises Invalid, also if the callback returns a coroutine.
+        the callback must bear that. The claims last `seconds` and are renewed while the callback works.
+        Raises Invalid, also if the callback returns a coroutine.
         """
         claim = Claim(f"{self._actor} (replay {clock.new_id()[-6:]})", seconds)
         return Replayer(self._store, claim, callback, batch, known).run(Filter(schema, table, fingerprint), limit, dry_run=dry_run)

@@ -158,6 +158,10 @@ update dead_letter_queue set claimed_until = :until
  where tenant_id = :tenant_id and id = :id and status = 'processing' and claimed_by = :worker
 returning *
 
+-- name: renew_all
+update dead_letter_queue set claimed_until = :until
+ where tenant_id = :tenant_id and status = 'processing' and claimed_by = :worker
+
 -- name: release
 update dead_letter_queue set status = 'pending', claimed_by = null, claimed_until = null
  where tenant_id = :tenant_id and id = :id and status = 'processing' and claimed_by = :worker

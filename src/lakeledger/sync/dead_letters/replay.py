@@ -3,18 +3,22 @@
 from __future__ import annotations
 
 import inspect
+import threading
 import time
 from collections import Counter
 from collections.abc import Callable, Iterable, Sequence
+from contextlib import suppress
 from dataclasses import dataclass, replace
-from typing import Any
+from types import TracebackType
+from typing import Any, Self
 
 from lakeledger.db import Row, Store
-from lakeledger.errors import Conflict, Invalid
+from lakeledger.errors import Conflict, Invalid, LakeledgerError
 from lakeledger.sync.dead_letters import store as letters
 from lakeledger.sync.dead_letters.model import Cause, Claim, DeadLetter, Filter, LetterStatus, Replay, Settlement
 
 EVERYTHING = 2**62
+SHORTEST_PAUSE = 0.1
 
 
 @dataclass(frozen=True)
@@ -45,13 +49,13 @@ class Replayer:
         with self.store.write() as tx:
             held = letters.claim_these(tx, self.claim, Filter(), ids)
         done = Counter({"skipped": len(ids) - len(held)})
-        half_time = time.monotonic() + self.claim.seconds / 2
         untouched = list(held)
         try:
-            for letter in held:
-                mine = time.monotonic() < half_time or self._renewed(letter)
-                done[self._one(letter) if mine else "skipped"] += 1
-                untouched.remove(letter)
+            with Keeper(self.store, self.claim) as keeper:
+                for letter in held:
+                    mine = keeper.is_fresh() or self._renewed(letter)
+                    done[self._one(letter) if mine else "skipped"] += 1
+                    untouched.remove(letter)
         finally:
             self._release(untouched)
         return done
@@ -94,6 +98,36 @@ class Replayer:
                 for letter in untouched:
                     if letters.held(tx, letter.id, self.claim.worker):
                         letters.release(tx, letter.id, self.claim.worker)
+
+
+class Keeper:
+    """A thread that holds the letters of a claim for longer and longer, however long a callback takes."""
+
+    def __init__(self, store: Store, claim: Claim) -> None:
+        self._store = store
+        self._claim = claim
+        self._over = threading.Event()
+        self._half_time = time.monotonic() + claim.seconds / 2
+        self._thread = threading.Thread(target=self._work, name="replay", daemon=True)
+
+    def __enter__(self) -> Self:
+        self._thread.start()
+        return self
+
+    def __exit__(self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None) -> None:
+        self._over.set()
+        self._thread.join()
+
+    def is_fresh(self) -> bool:
+        """Whether the letters were claimed or renewed just now; if not, this process was stopped or the store away."""
+        return time.monotonic() < self._half_time
+
+    def _work(self) -> None:
+        while not self._over.wait(max(self._claim.seconds / 3, SHORTEST_PAUSE)):
+            began = time.monotonic()
+            with suppress(LakeledgerError), self._store.write() as tx:
+                letters.renew_all(tx, self._claim)
+                self._half_time = began + self._claim.seconds / 2
 
 
 def _refuse(unfinished: Any) -> None:

@@ -105,6 +105,11 @@ def renew(tx: Transaction, letter_id: Id, how: Claim) -> DeadLetter:
     return DeadLetter(**row) if row else _refuse(letter, tx.now, how.worker)
 
 
+def renew_all(tx: Transaction, how: Claim) -> None:
+    """Hold for longer whatever that worker still holds."""
+    tx.execute(sql.renew_all, **_holding(tx, how))
+
+
 def release(tx: Transaction, letter_id: Id, worker: str) -> DeadLetter:
     """Give a letter back. Raises NotFound, or Conflict if the worker does not hold it."""
     letter = get(tx, letter_id)
