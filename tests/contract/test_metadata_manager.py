@@ -39,6 +39,8 @@ def manager(url: str) -> Iterator[MetadataManager]:
         {"offsets": {"orders": {"0": 42, "1": 7}}},
         {"snapshot_id": 5, "sequence_number": 3},
         {"version": 12},
+        {"version": "12"},
+        {"value": "0042"},
         {"timestamp": "2026-01-02T03:04:05.000006Z"},
         {"cursor": "anything", "nested": {"a": [1, None, True]}},
     ],

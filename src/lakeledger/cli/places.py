@@ -34,6 +34,7 @@ WORDS = {
     "delta": ("version", "7"),
     "gtid": ("gtids", "3E11FA47-71CA-11E1-9E33-C80AA9429562:1-5"),
 }
+NUMBERS = ("number", "delta")
 # What a source of files has read is told by the files themselves.
 TYPED = [kind for kind in KINDS if kind != "files"]
 # Where an imported position says who wrote it; lists are shown without loading what reads those formats.
@@ -166,7 +167,7 @@ def _from_word(word: str, kind: str | None) -> Position:
         raise Invalid(f"a {kind} is written as a JSON object, not as {word!r}")
     field, example = WORDS[kind]
     try:
-        return parse_position(kind, {field: word})
+        return parse_position(kind, {field: int(word) if kind in NUMBERS and word.lstrip("-").isdecimal() else word})
     except Invalid as error:
         raise Invalid(f"{word!r} is no {kind}: write it as {example}") from error
 

@@ -48,12 +48,13 @@ class TimestampPosition(Ordered):
 
 @dataclass(frozen=True)
 class Whole(Ordered):
-    """Positions that are one whole number of 64 bits."""
+    """Positions that are one whole number of 64 bits. `given` is how it was written, if that was as text."""
 
     name: ClassVar[str]
     unit: ClassVar[str]
     value: int
     extras: Document = field(default_factory=dict, hash=False)
+    given: str | None = field(default=None, compare=False)
 
     def __post_init__(self) -> None:
         if isinstance(self.value, bool) or not -(2**63) <= self.value < 2**64:
@@ -64,14 +65,15 @@ class Whole(Ordered):
         return f"{self.value + 2**63:020d}"
 
     def document(self) -> dict[str, Any]:
-        return {self.name: self.value, **self.extras}
+        return {self.name: self.value if self.given is None else self.given, **self.extras}
 
     def distance(self, earlier: Position) -> str | None:
         return f"{abs(self.value - earlier.value):,} {self.unit}" if isinstance(earlier, Whole) else None
 
     @classmethod
     def parse(cls, document: Document) -> Self:
-        return cls(whole(document[cls.name]), without(document, cls.name))
+        given = document[cls.name]
+        return cls(whole(given), without(document, cls.name), given if isinstance(given, str) else None)
 
 
 class NumberPosition(Whole):
