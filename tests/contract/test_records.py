@@ -94,6 +94,18 @@ def test_facts_are_told_apart_by_kind_and_table(ledger: Ledger) -> None:
     assert ledger.records.latest("ingestion_volume", "bronze.orders") is None
 
 
+def test_a_fact_keeps_business_data_and_no_credentials(ledger: Ledger) -> None:
+    token = "ghp_" + "a1B2" * 6
+    payload = {"password": "reset", "pass": "yes", "account_key": 7, "source": "postgresql://ann:hunter2@db/shop", "note": f"with {token}"}
+    target = MetadataTarget("erp", extras={"url": "https://ann:hunter2@h"})
+    with ledger.store.write() as tx:
+        records.add(tx, NewRecord(target, MetadataContext(), "custom", payload, "tests", quality={"by": token}, extras={"token": token}))
+    fact = ledger.records.latest("custom")
+    assert fact is not None
+    assert fact.payload == {**payload, "source": "postgresql://ann:***@db/shop", "note": "with ***"}
+    assert (fact.target.extras, fact.quality, fact.extras) == ({"url": "https://ann:***@h"}, {"by": "***"}, {"token": "***"})
+
+
 def test_a_fact_comes_back_as_it_was_written(ledger: Ledger) -> None:
     target = MetadataTarget("erp", None, None, {"host": "db"})
     context = MetadataContext("job", "run", "ns", {"try": 2})

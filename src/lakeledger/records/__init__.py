@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass, field
+from dataclasses import InitVar, dataclass, field, replace
 from datetime import datetime
 from typing import Any
 
@@ -11,6 +11,7 @@ from lakeledger import clock
 from lakeledger.db import Store, Transaction
 from lakeledger.db.queries import load
 from lakeledger.names import table_key
+from lakeledger.redaction import SHAPES, scrub_value
 
 sql = load("lakeledger.records")
 
@@ -37,7 +38,7 @@ class MetadataContext:
 
 @dataclass(frozen=True)
 class NewRecord:
-    """A fact before it is stored."""
+    """A fact before it is stored. Tokens and credentials of URLs are taken out as it is made; what is `verbatim` was scrubbed before."""
 
     target: MetadataTarget
     context: MetadataContext
@@ -47,6 +48,16 @@ class NewRecord:
     version: str | None = None
     quality: dict[str, Any] | None = None
     extras: dict[str, Any] = field(default_factory=dict)
+    verbatim: InitVar[bool] = False
+
+    def __post_init__(self, verbatim: bool) -> None:
+        if verbatim:
+            return
+        for name in ("payload", "quality", "extras"):
+            object.__setattr__(self, name, _without_secrets(getattr(self, name)))
+        for name in ("target", "context"):
+            about = getattr(self, name)
+            object.__setattr__(self, name, replace(about, extras=_without_secrets(about.extras)) if about.extras else about)
 
 
 @dataclass(frozen=True)
@@ -63,6 +74,11 @@ class MetadataRecord:
     version: str | None
     quality: dict[str, Any] | None
     extras: dict[str, Any]
+
+
+def _without_secrets(facts: Any) -> Any:
+    """Only what has the shape of a secret is one: names in facts are those of other people's columns."""
+    return scrub_value(facts, rules=SHAPES)
 
 
 def add(tx: Transaction, record: NewRecord) -> str:

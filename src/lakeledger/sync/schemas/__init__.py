@@ -10,6 +10,7 @@ from lakeledger.codec import Id
 from lakeledger.db import Store
 from lakeledger.db.cache import Cache
 from lakeledger.errors import Invalid
+from lakeledger.redaction import SHAPES, scrub_value
 from lakeledger.sync.model import Source, parse_source
 from lakeledger.sync.schemas import store
 from lakeledger.sync.schemas.compatibility import Impact, Policy, Reason, Verdict, parse_policy
@@ -70,7 +71,7 @@ class Schemas:
         """
         new = NewSchema(
             table=_table(table),
-            definition=to_definition(definition),
+            definition=_definition(definition),
             evolution_type=parse_evolution(evolution_type) if evolution_type is not None else None,
             policy=_policy(policy),
             run_id=None if run_id is None else str(run_id),
@@ -104,8 +105,9 @@ class Schemas:
 
     def check(self, table: str | Source, definition: Definition, policy: str | None = None) -> Verdict:
         """Whether `register` would take the definition, and why. Writes nothing."""
+        wanted = _definition(definition)
         with self._store.read() as tx:
-            return store.check(tx, _table(table), to_definition(definition), _policy(policy))
+            return store.check(tx, _table(table), wanted, _policy(policy))
 
     def archive(self, keep: int | None = None, limit: int = 1000) -> int:
         """Move versions older than the newest `keep` of each table to the records, at most `limit`; how many were moved."""
@@ -122,6 +124,14 @@ def _table(table: str | Source) -> Source:
     if not source.table_name:
         raise Invalid(f"a schema belongs to a table: write {source.name}.<table>")
     return source
+
+
+def _definition(given: Definition) -> SchemaDefinition:
+    """The definition as it is stored: defaults and comments may hold tokens and the credentials of URLs. Raises Invalid."""
+    definition = to_definition(given)
+    document = definition.to_dict()
+    kept = scrub_value(document, rules=SHAPES)
+    return definition if kept == document else SchemaDefinition.from_dict(kept)
 
 
 def _policy(word: str | None) -> Policy | None:

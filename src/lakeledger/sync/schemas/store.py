@@ -165,6 +165,7 @@ def _record(row: Row) -> NewRecord:
         payload=codec.to_plain(row),
         producer_id=row["registered_by"],
         version=str(row["version"]),
+        verbatim=True,  # Scrubbed when it was registered; a page of old versions must not be scrubbed inside a transaction.
     )
 
 
