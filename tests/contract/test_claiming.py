@@ -14,6 +14,7 @@ from typing import Any
 from lakeledger import Ledger
 from lakeledger.sync import NewError, NewLetter
 from lakeledger.sync.dead_letters import store
+from lakeledger.sync.dead_letters.drafts import draft
 from lakeledger.sync.masking import Masking
 
 SCRIPT = Path(__file__).parent / "claiming.py"
@@ -48,7 +49,7 @@ def release(processes: Sequence[subprocess.Popen[str]]) -> None:
 
 def fill(ledger: Ledger) -> set[str]:
     with ledger.store.write() as tx:
-        return {store.add(tx, NewLetter("shop", "orders", "insert", {"id": number}), Masking()).id for number in range(LETTERS)}
+        return {store.add(tx, draft(NewLetter("shop", "orders", "insert", {"id": number}), Masking())).id for number in range(LETTERS)}
 
 
 def claimed(url: str, what: str) -> list[list[str]]:

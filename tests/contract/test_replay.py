@@ -43,7 +43,8 @@ def test_a_record_with_innocent_columns_is_replayed_as_it_was(ledger: Ledger) ->
 def test_an_unmasked_column_is_replayed_as_it_was(url: str, tmp_path: Path) -> None:
     capture = CaptureSettings(unmask=("token",))
     with lakeledger.open(Settings(url=url, warehouse=str(tmp_path / "warehouse"), capture=capture)) as ledger:
-        assert ledger.dead_letters.add(new({"token": "ETH", "password": "hunter2"})).record_data == {"token": "ETH", "password": "***"}
+        letter = ledger.dead_letters.add(new({"token": "ETH", "password": "hunter2"}, error_message="token=ETH password=hunter2"))
+        assert (letter.record_data, letter.error_message) == ({"token": "ETH", "password": "***"}, "token=ETH password=***")
         assert ledger.dead_letters.add(new({"token": "ETH"})).record_complete
 
 

@@ -11,6 +11,7 @@ from lakeledger import clock
 from lakeledger.background import Failures
 from lakeledger.db import Store, Transaction
 from lakeledger.errors import Conflict, LakeledgerError
+from lakeledger.redaction import scrub_value
 from lakeledger.runs import recovery, store
 from lakeledger.runs.model import Counters, DoneBy, Fence, NewRun, NewStep, Outcome, Run, Step, cancelled, completed, failed, skipped
 from lakeledger.runs.worker import Worker
@@ -180,10 +181,12 @@ class ActiveStep:
             self._finish(skipped(reason))
 
     def _finish(self, outcome: Outcome) -> None:
+        metadata = scrub_value(self.metadata)
+
         def finish(tx: Transaction, again: bool) -> Step:
             if again and (step := store.get_step(tx, self.id)).status == outcome.status:
                 return step
-            return store.finish_step(tx, self.id, outcome, self._worker.name, self.rows_processed, self.bytes_processed, self.metadata)
+            return store.finish_step(tx, self.id, outcome, self._worker.name, self.rows_processed, self.bytes_processed, metadata)
 
         self._step = self._store.persist(finish, _patience(outcome))
 

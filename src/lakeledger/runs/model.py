@@ -8,7 +8,7 @@ from datetime import datetime
 from enum import StrEnum
 from typing import Any
 
-from lakeledger.redaction import scrub
+from lakeledger.redaction import scrub, scrub_value
 
 MESSAGE_LIMIT = 2_000
 TRACE_LIMIT = 20_000
@@ -138,7 +138,7 @@ class Transition:
 
 @dataclass(frozen=True)
 class NewRun:
-    """What is known of a run before it starts."""
+    """What is known of a run before it starts. Secrets are taken out as it is made, so that no transaction waits for that."""
 
     pipeline_id: str
     trigger_type: str = "manual"
@@ -159,10 +159,14 @@ class NewRun:
     instance_id: str | None = None
     node_id: str | None = None
 
+    def __post_init__(self) -> None:
+        for name in ("parameters", "source_info", "destination_info"):
+            object.__setattr__(self, name, scrub_value(getattr(self, name)))
+
 
 @dataclass(frozen=True)
 class NewStep:
-    """What is known of a step before it starts."""
+    """What is known of a step before it starts. Secrets are taken out as it is made."""
 
     name: str
     type: str = "task"
@@ -170,6 +174,9 @@ class NewStep:
     metadata: dict[str, Any] = field(default_factory=dict)
     attempt: int = 1
     done_by: DoneBy = DoneBy.END
+
+    def __post_init__(self) -> None:
+        object.__setattr__(self, "metadata", scrub_value(self.metadata))
 
 
 @dataclass(frozen=True)

@@ -11,7 +11,6 @@ from lakeledger.codec import Id
 from lakeledger.db import Row, Transaction
 from lakeledger.db.queries import load
 from lakeledger.errors import Conflict, Fenced, Invalid, NotFound
-from lakeledger.redaction import scrub_value
 from lakeledger.runs.model import (
     KINDS,
     TRIGGERS,
@@ -51,9 +50,6 @@ def add(tx: Transaction, new: NewRun, actor: str) -> Run:
         "trigger_by": new.trigger_by or actor,
         "done_by": DoneBy(new.done_by).value,
         "retry_of": new.retry_of or earlier,
-        "parameters": scrub_value(new.parameters),
-        "source_info": scrub_value(new.source_info),
-        "destination_info": scrub_value(new.destination_info),
     }
     row = tx.one(sql.add_run, **{**vars(new), **given}, run_id=run_id)
     _note(tx, "run", run_id, None, Status.PENDING, None, actor)
@@ -213,7 +209,7 @@ def add_step(tx: Transaction, run_id: str, new: NewStep, actor: str, step_id: st
         run_id=run_id,
         step_name=new.name,
         step_type=new.type,
-        metadata=scrub_value(new.metadata),
+        metadata=new.metadata,
         attempt=new.attempt,
         target_table=new.target_table,
         done_by=DoneBy(new.done_by).value,
@@ -256,7 +252,7 @@ def finish_step(
     if step.status == Status.PENDING:
         ending["duration_ms"] = None  # It never began.
     merged = {**step.metadata, **(metadata or {})} | ({"reason": outcome.reason} if outcome.status == Status.SKIPPED else {})
-    row = tx.one(sql.finish_step, step_id=step_id, **ending, rows_processed=rows, bytes_processed=size, metadata=scrub_value(merged))
+    row = tx.one(sql.finish_step, step_id=step_id, **ending, rows_processed=rows, bytes_processed=size, metadata=merged)
     if row is None:
         raise Conflict(f"step {step.step_name} of run {step.pipeline_logging_id} has already ended: {step.status}")
     _note(tx, "step", step_id, step.status, outcome.status, outcome.reason, actor)

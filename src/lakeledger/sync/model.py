@@ -9,6 +9,7 @@ from typing import Any
 
 from lakeledger import codec
 from lakeledger.errors import Invalid
+from lakeledger.redaction import scrub
 from lakeledger.sync.kinds import Position, as_position, parse_position
 
 
@@ -129,6 +130,7 @@ class Advance:
 
     def __post_init__(self) -> None:
         object.__setattr__(self, "to", as_position(self.to))
+        object.__setattr__(self, "reason", scrub(self.reason) if self.reason else None)
 
 
 @dataclass(frozen=True)

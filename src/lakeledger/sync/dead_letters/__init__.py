@@ -8,7 +8,7 @@ from dataclasses import dataclass
 from lakeledger import clock
 from lakeledger.codec import Id
 from lakeledger.db import Store
-from lakeledger.sync.dead_letters import store
+from lakeledger.sync.dead_letters import drafts, store
 from lakeledger.sync.dead_letters.model import (
     Cause,
     Claim,
@@ -43,8 +43,9 @@ class DeadLetters:
         Whoever holds it then does not any more. `known` are secrets that must not be stored.
         Raises Invalid, or NotFound if the error that it names is not there.
         """
+        draft = drafts.draft(new, self._masking, known)
         with self._store.write() as tx:
-            return store.add(tx, new, self._masking, known)
+            return store.add(tx, draft, new.error_log_id)
 
     def get(self, letter_id: Id) -> DeadLetter:
         """The letter with that id, or with an id that begins so. Raises NotFound."""
@@ -104,19 +105,20 @@ class DeadLetters:
 
         Raises NotFound, or Conflict if it is settled or somebody else holds it.
         """
-        return self._settle(letter_id, Settlement(LetterStatus.RESOLVED, method, by or worker or self._actor, note), worker)
+        return self._settle(letter_id, drafts.settlement(LetterStatus.RESOLVED, method, by or worker or self._actor, note), worker)
 
     def discard(self, letter_id: Id, by: str | None = None, note: str | None = None, worker: str | None = None) -> DeadLetter:
         """The record is not wanted; its error is ignored. `by` is written down; with `worker`, that worker must still hold the letter.
 
         Raises NotFound, or Conflict if it is settled or somebody else holds it.
         """
-        return self._settle(letter_id, Settlement(LetterStatus.DISCARDED, "discarded", by or worker or self._actor, note), worker)
+        return self._settle(letter_id, drafts.settlement(LetterStatus.DISCARDED, "discarded", by or worker or self._actor, note), worker)
 
     def failed_again(self, letter_id: Id, error: BaseException | str, worker: str | None = None, known: Iterable[str] = ()) -> DeadLetter:
         """One more attempt failed; the letter waits again. Raises NotFound, or Conflict if it is settled or somebody else holds it."""
+        failure = drafts.failure(error, known, self._masking.texts)
         with self._store.write() as tx:
-            return store.fail_again(tx, store.open_letter(tx, letter_id, (self._actor, worker or self._actor)), error, known)
+            return store.fail_again(tx, store.open_letter(tx, letter_id, (self._actor, worker or self._actor)), failure)
 
     def replay(
         self,
@@ -138,7 +140,9 @@ class DeadLetters:
         Raises Invalid, also if the callback returns a coroutine.
         """
         claim = Claim(f"{self._actor} (replay {clock.new_id()[-6:]})", seconds)
-        return Replayer(self._store, claim, callback, batch, known).run(Filter(schema, table, fingerprint), limit, dry_run=dry_run)
+        return Replayer(self._store, claim, callback, batch, known, self._masking.texts).run(
+            Filter(schema, table, fingerprint), limit, dry_run=dry_run
+        )
 
     def _settle(self, letter_id: Id, how: Settlement, worker: str | None) -> DeadLetter:
         with self._store.write() as tx:

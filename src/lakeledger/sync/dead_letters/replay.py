@@ -14,8 +14,10 @@ from typing import Any, Self
 
 from lakeledger.db import Row, Store
 from lakeledger.errors import Conflict, Invalid, LakeledgerError
+from lakeledger.redaction import CONFIGURATION, Rules
+from lakeledger.sync.dead_letters import drafts
 from lakeledger.sync.dead_letters import store as letters
-from lakeledger.sync.dead_letters.model import Cause, Claim, DeadLetter, Filter, LetterStatus, Replay, Settlement
+from lakeledger.sync.dead_letters.model import Cause, Claim, DeadLetter, Filter, LetterStatus, Replay
 
 EVERYTHING = 2**62
 SHORTEST_PAUSE = 0.1
@@ -30,6 +32,7 @@ class Replayer:
     callback: Callable[[DeadLetter], object]
     batch: int
     known: Iterable[str] = ()
+    rules: Rules = CONFIGURATION
 
     def run(self, chosen: Filter, limit: int | None, *, dry_run: bool) -> Replay:
         """Replay what waits now; what comes in meanwhile is left for the next time."""
@@ -70,17 +73,19 @@ class Replayer:
         return self._replayed(letter)
 
     def _failed(self, letter: DeadLetter, error: Exception) -> str:
+        failure = drafts.failure(error, self.known, self.rules)
         with self.store.write() as tx:
             if mine := letters.held(tx, letter.id, self.claim.worker):
-                letters.fail_again(tx, mine, error, self.known)
+                letters.fail_again(tx, mine, failure)
         return "failed"
 
     def _replayed(self, letter: DeadLetter) -> str:
+        ending = drafts.settlement(LetterStatus.RESOLVED, "reprocessed", self.claim.worker)
         with self.store.write() as tx:
             mine = letters.held(tx, letter.id, self.claim.worker)
             if mine is None:
                 return "skipped"
-            letters.settle(tx, mine, Settlement(LetterStatus.RESOLVED, "reprocessed", self.claim.worker))
+            letters.settle(tx, mine, ending)
         return "replayed"
 
     def _renewed(self, letter: DeadLetter) -> bool:

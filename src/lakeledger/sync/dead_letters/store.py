@@ -3,43 +3,38 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Sequence
+from dataclasses import replace
 from datetime import datetime, timedelta
 from typing import Any
 
-from lakeledger import clock, codec
+from lakeledger import clock
 from lakeledger.codec import Id
 from lakeledger.db import Row, Transaction
 from lakeledger.db.queries import load
-from lakeledger.errors import Conflict, Invalid, NotFound
-from lakeledger.runs.model import MESSAGE_LIMIT, describe
+from lakeledger.errors import Conflict, NotFound
 from lakeledger.sync import lookup
+from lakeledger.sync.dead_letters.drafts import Failure
 from lakeledger.sync.dead_letters.model import (
     Claim,
     DeadLetter,
     Draft,
     Filter,
-    ItemKind,
     LetterGroup,
     LetterStatus,
-    NewLetter,
     Settlement,
-    dedupe_key,
 )
-from lakeledger.sync.failures import ErrorType, OperationType, classify, error_code, fingerprint
-from lakeledger.sync.masking import Masking, excerpt, plain_record, storable, text_of, writable
+from lakeledger.sync.failures import ErrorType, fingerprint
 
 sql = load("lakeledger.sync.dead_letters")
-
-ID_LIMIT = NOTE_LIMIT = 10_000
 
 # What becomes of the error whose letter is settled.
 _ERROR_STATUS = {LetterStatus.RESOLVED: "resolved", LetterStatus.DISCARDED: "ignored"}
 
 
-def add(tx: Transaction, new: NewLetter, masking: Masking, known: Iterable[str] = ()) -> DeadLetter:
-    """Keep a record that could not be written; one that is already waiting counts once more. Raises Invalid or NotFound."""
-    error = _linked_error(tx, new.error_log_id)
-    draft = _draft(new, masking, error, known)
+def add(tx: Transaction, draft: Draft, error_log_id: object = None) -> DeadLetter:
+    """Keep a record that could not be written; one that is already waiting counts once more. Raises NotFound without that error."""
+    error = _linked_error(tx, error_log_id)
+    draft = _linked(draft, error) if error else draft
     letter = (_count_linked(tx, draft, error) if error else None) or put(tx, draft)
     if error:
         tx.execute(sql.link_error, id=letter.id, error_log_id=error["id"])
@@ -119,26 +114,20 @@ def release(tx: Transaction, letter_id: Id, worker: str) -> DeadLetter:
 
 def settle(tx: Transaction, letter: DeadLetter, how: Settlement) -> DeadLetter:
     """End a letter, and its error when no other letter of it is waiting."""
-    note = excerpt(text_of(how.note), NOTE_LIMIT) if how.note else None
-    ending = {"by": storable(how.by), "note": note, "id": letter.id}
-    row = tx.one(sql.settle, status=how.status.value, method=storable(how.method), **ending)
+    ending = {"by": how.by, "note": how.note, "id": letter.id}
+    row = tx.one(sql.settle, status=how.status.value, method=how.method, **ending)
     if row is None:
         raise Conflict(f"dead letter {letter.id} was settled by somebody else: read it again")
-    ending["note"] = note or f"dead letter {letter.id} was {how.status.value}"
+    ending["note"] = how.note or f"dead letter {letter.id} was {how.status.value}"
     tx.execute(sql.settle_errors, status=_ERROR_STATUS[how.status], **ending)
     return DeadLetter(**row)
 
 
-def fail_again(tx: Transaction, letter: DeadLetter, error: BaseException | str, known: Iterable[str] = ()) -> DeadLetter:
+def fail_again(tx: Transaction, letter: DeadLetter, failure: Failure) -> DeadLetter:
     """Give a letter back with the failure of one more attempt."""
-    kind, code = letter.error_type, None
-    if isinstance(error, BaseException):
-        found, code = classify(error), error_code(error)
-        kind = letter.error_type if found is ErrorType.UNKNOWN else found.value
-    message = message_of(error, known)
-    return _letter(
-        tx.one(sql.fail_again, id=letter.id, error_type=kind, error_message=message, fingerprint=fingerprint(kind, code, message))
-    )
+    kind = letter.error_type if failure.error_type is ErrorType.UNKNOWN else failure.error_type.value
+    seen = {"error_type": kind, "error_message": failure.message, "fingerprint": fingerprint(kind, failure.code, failure.message)}
+    return _letter(tx.one(sql.fail_again, id=letter.id, **seen))
 
 
 def open_letter(tx: Transaction, letter_id: Id, callers: Iterable[str]) -> DeadLetter:
@@ -162,16 +151,6 @@ def held(tx: Transaction, letter_id: Id, worker: str) -> DeadLetter | None:
     return DeadLetter(**row) if row and row["status"] == LetterStatus.PROCESSING and row["claimed_by"] == worker else None
 
 
-def message_of(error: object, known: Iterable[str] = ()) -> str:
-    """What is kept of a message: scrubbed, storable, and cut to a readable length."""
-    return excerpt(describe(error) if isinstance(error, BaseException) else text_of(error), MESSAGE_LIMIT, known)
-
-
-def id_of(value: object) -> str | None:
-    """An id as text, whatever it was given as."""
-    return None if value is None else text_of(value) or None
-
-
 def _linked_error(tx: Transaction, error_log_id: object) -> Row | None:
     if error_log_id is None:
         return None
@@ -180,34 +159,11 @@ def _linked_error(tx: Transaction, error_log_id: object) -> Row | None:
     raise NotFound(f"no error {str(error_log_id)!r} to link the dead letter to: log it first, or leave the link out")
 
 
-def _draft(new: NewLetter, masking: Masking, error: Row | None, secrets: Iterable[str]) -> Draft:
-    operation, kind = lookup.word(OperationType, new.operation_type).value, lookup.word(ItemKind, new.item_kind).value
-    name_key, whole = lookup.table_key(new.schema_name, new.table_name), plain_record(new.record_data)
-    if new.record_data is None or not whole:
-        where = lookup.table_name(new.schema_name, new.table_name)
-        raise Invalid(f"a dead letter of {where} needs its record, not {new.record_data!r}: nobody could replay it; give at least its key")
-    payload_hash, known = codec.digest(whole), masking.hidden(whole).union(secrets)
-    source_record_id = id_of(new.source_record_id)
-    masked = masking.mask(whole, known)
-    error_type = error["error_type"] if error else lookup.word(ErrorType, new.error_type or ErrorType.UNKNOWN).value
-    message = message_of(new.error_message, known) if new.error_message else (error["error_message"] if error else None)
-    return Draft(
-        schema_name=writable(new.schema_name),
-        table_name=writable(new.table_name) if new.table_name else None,
-        name_key=name_key,
-        operation_type=operation,
-        item_kind=kind,
-        source_record_id=excerpt(source_record_id, ID_LIMIT, known) if source_record_id else None,
-        record_data=masked.data,
-        record_complete=masked.complete,
-        payload_hash=payload_hash,
-        dedupe_key=dedupe_key(name_key, operation, kind, source_record_id, payload_hash),
-        error_type=error_type,
-        error_message=message,
-        fingerprint=fingerprint(error_type, error["error_code"] if error else None, message or ""),
-        sync_run_id=id_of(new.sync_run_id),
-        error_log_id=error["id"] if error else None,
-    )
+def _linked(draft: Draft, error: Row) -> Draft:
+    """The letter of that error: what the letter does not tell of its cause, the error does."""
+    message = draft.error_message or error["error_message"]
+    cause = fingerprint(error["error_type"], error["error_code"], message or "")
+    return replace(draft, error_type=error["error_type"], error_message=message, fingerprint=cause, error_log_id=error["id"])
 
 
 def _count_linked(tx: Transaction, draft: Draft, error: Row) -> DeadLetter | None:

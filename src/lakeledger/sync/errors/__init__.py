@@ -11,8 +11,9 @@ from lakeledger.codec import Id
 from lakeledger.db import Store, Transaction
 from lakeledger.runs import describe
 from lakeledger.runs.model import trace_of
+from lakeledger.sync.dead_letters.drafts import message_of
 from lakeledger.sync.dead_letters.model import Claim
-from lakeledger.sync.errors import store
+from lakeledger.sync.errors import drafts, store
 from lakeledger.sync.errors.model import ErrorGroup, ErrorLog, ErrorStatus, NewError
 from lakeledger.sync.errors.retry import RetryPolicy
 from lakeledger.sync.failures import ErrorType, OperationType, classify, error_code, fingerprint
@@ -51,8 +52,9 @@ class Errors:
 
         Raises Invalid.
         """
+        draft = drafts.draft(new, self._masking, self._retry, known)
         with self._store.write() as tx:
-            return store.add(tx, new, self._masking, self._retry, known)
+            return store.add(tx, draft)
 
     def log_exception(
         self, schema: str, table: str | None, exception: BaseException, known: Iterable[str] = (), **context: Any
@@ -109,17 +111,19 @@ class Errors:
 
         Give the error as `due` gave it, or its id. Raises NotFound, or Conflict if it is settled or somebody else took it over.
         """
+        message = message_of(error, known, self._masking.texts) if error is not None else None
         with self._store.write() as tx:
             whole_id, claim = self._claimed(tx, error_id)
-            noted = store.retried(tx, whole_id, error, self._retry, known, claim=claim)
+            noted = store.retried(tx, whole_id, message, self._retry, claim=claim)
         self._claims.pop(noted.id, None)
         return noted
 
     def succeeded(self, error_id: Id | ErrorLog) -> ErrorLog:
         """A retry did the work. As `retried`, it raises NotFound, or Conflict if it is settled or somebody else took it over."""
+        how = drafts.ending(ErrorStatus.RESOLVED, self._actor, "a retry succeeded")
         with self._store.write() as tx:
             whole_id, claim = self._claimed(tx, error_id)
-            noted = store.succeeded(tx, whole_id, self._actor, claim=claim)
+            noted = store.succeeded(tx, whole_id, how, claim=claim)
         self._claims.pop(noted.id, None)
         return noted
 
@@ -133,13 +137,15 @@ class Errors:
 
     def resolve(self, error_id: Id, note: str | None = None, by: str | None = None) -> ErrorLog:
         """The error is dealt with; its dead letters are resolved. Raises NotFound, or Conflict if it is settled or a letter is held."""
+        how = drafts.ending(ErrorStatus.RESOLVED, by or self._actor, note)
         with self._store.write() as tx:
-            return store.settle(tx, error_id, store.Ending(ErrorStatus.RESOLVED, by or self._actor, note), self._actor)
+            return store.settle(tx, error_id, how, self._actor)
 
     def ignore(self, error_id: Id, note: str | None = None, by: str | None = None) -> ErrorLog:
         """The error does not matter; its dead letters are discarded. Raises NotFound, or Conflict if it is settled or a letter is held."""
+        how = drafts.ending(ErrorStatus.IGNORED, by or self._actor, note)
         with self._store.write() as tx:
-            return store.settle(tx, error_id, store.Ending(ErrorStatus.IGNORED, by or self._actor, note), self._actor)
+            return store.settle(tx, error_id, how, self._actor)
 
     @property
     def _claimant(self) -> str:

@@ -2,29 +2,26 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Sequence
-from dataclasses import dataclass, replace
+from collections.abc import Sequence
+from dataclasses import dataclass
 from datetime import timedelta
 from typing import Any
 
-from lakeledger import clock, codec
+from lakeledger import codec
 from lakeledger.codec import Id
 from lakeledger.db import Row, Transaction
 from lakeledger.db.queries import load
 from lakeledger.errors import Conflict
 from lakeledger.redaction import MASK
-from lakeledger.runs.model import TRACE_LIMIT
 from lakeledger.sync import lookup
 from lakeledger.sync.dead_letters import store as letters
-from lakeledger.sync.dead_letters.model import UNKNOWN_OPERATION, Claim, Draft, ItemKind, LetterStatus, Settlement, dedupe_key
-from lakeledger.sync.errors.model import ErrorGroup, ErrorLog, ErrorStatus, NewError
+from lakeledger.sync.dead_letters.model import Claim, LetterStatus, Settlement
+from lakeledger.sync.errors.drafts import Ending, ErrorDraft, letter_of
+from lakeledger.sync.errors.model import ErrorGroup, ErrorLog, ErrorStatus
 from lakeledger.sync.errors.retry import RetryPolicy
-from lakeledger.sync.failures import ErrorType, OperationType, fingerprint
-from lakeledger.sync.masking import Masking, PlainRecord, excerpt, plain_record, storable, text_of, writable
+from lakeledger.sync.failures import ErrorType
 
 sql = load("lakeledger.sync.errors")
-
-CODE_LIMIT = 200
 
 # How the letters of an error end with it.
 _LETTER_ENDS = {
@@ -44,23 +41,24 @@ class Filter:
     fingerprint: str | None = None
 
 
-@dataclass(frozen=True)
-class Ending:
-    """How an error ends."""
-
-    status: ErrorStatus
-    by: str
-    note: str | None = None
-
-
-def add(tx: Transaction, new: NewError, masking: Masking, retry: RetryPolicy, known: Iterable[str] = ()) -> ErrorLog:
-    """Keep an error. With a record and no retries it is a dead letter at once. Raises Invalid."""
-    # An empty record is none: nothing could be replayed.
-    whole = None if new.record_data is None else plain_record(new.record_data) or None
-    error = _made(tx, new, whole, masking, retry, known)
-    if error.max_retries == 0 and whole is not None:
-        letter = letters.put(tx, _draft(error, letters.id_of(new.source_record_id), codec.digest(whole)))
-        error = replace(error, dead_letter_id=letter.id)
+def add(tx: Transaction, draft: ErrorDraft) -> ErrorLog:
+    """Keep an error. With a record and no retries it is a dead letter at once."""
+    letter = letters.put(tx, draft.letter) if draft.letter else None
+    error = ErrorLog(
+        **draft.columns,
+        tenant_id=tx.tenant_id,
+        status=ErrorStatus.OPEN.value,
+        retry_count=0,
+        retry_after=tx.now + draft.delay if draft.delay else None,
+        last_retry_at=None,
+        dead_letter_id=letter.id if letter else None,
+        claimed_by=None,
+        claimed_until=None,
+        occurred_at=tx.now,
+        resolved_at=None,
+        resolved_by=None,
+        resolution_note=None,
+    )
     tx.execute(sql.add_error, **vars(error))
     return error
 
@@ -103,19 +101,10 @@ def renew(tx: Transaction, error_id: Id, how: Claim) -> ErrorLog:
     return _settled_meanwhile(tx.one(sql.renew, id=error.id, **_holding(tx, how)), error)
 
 
-def retried(
-    tx: Transaction,
-    error_id: str,
-    failure: BaseException | str | None,
-    retry: RetryPolicy,
-    known: Iterable[str] = (),
-    *,
-    claim: str | None = None,
-) -> ErrorLog:
+def retried(tx: Transaction, error_id: str, message: str | None, retry: RetryPolicy, *, claim: str | None = None) -> ErrorLog:
     """Note an attempt that failed; after the last one its record becomes a dead letter. Raises NotFound or Conflict."""
     error = held_error(tx, error_id, claim)
     count = error.retry_count + 1
-    message = letters.message_of(failure, known) if failure is not None else None
     exhausted = count >= error.max_retries
     row = tx.one(
         sql.note_retry,
@@ -128,9 +117,9 @@ def retried(
     return _settled_meanwhile(row, error)
 
 
-def succeeded(tx: Transaction, error_id: Id, by: str, *, claim: str | None = None) -> ErrorLog:
+def succeeded(tx: Transaction, error_id: Id, how: Ending, *, claim: str | None = None) -> ErrorLog:
     """A retry did the work: the error is resolved, and so is the dead letter that it may have become. Raises NotFound or Conflict."""
-    error = _end(tx, held_error(tx, error_id, claim), Ending(ErrorStatus.RESOLVED, by, "a retry succeeded"))
+    error = _end(tx, held_error(tx, error_id, claim), how)
     if error.dead_letter_id:
         tx.execute(sql.settle_letter, id=error.dead_letter_id, by=error.resolved_by, note=error.resolution_note)
     return error
@@ -182,58 +171,8 @@ def _holding(tx: Transaction, how: Claim) -> dict[str, Any]:
 
 
 def _end(tx: Transaction, error: ErrorLog, how: Ending) -> ErrorLog:
-    note = excerpt(text_of(how.note), letters.NOTE_LIMIT) if how.note else None
-    row = tx.one(sql.settle, id=error.id, status=how.status.value, by=storable(how.by), note=note)
+    row = tx.one(sql.settle, id=error.id, status=how.status.value, by=how.by, note=how.note)
     return _settled_meanwhile(row, error)
-
-
-def _made(
-    tx: Transaction, new: NewError, whole: PlainRecord | None, masking: Masking, retry: RetryPolicy, secrets: Iterable[str]
-) -> ErrorLog:
-    """The row of a new error: scrubbed of everything that is secret in what came with it."""
-    kind = lookup.word(ErrorType, new.error_type)
-    known = (masking.hidden(whole) | masking.hidden_in_details(new.error_details)).union(secrets)
-    record = None if whole is None else masking.mask(whole, known)
-    message = letters.message_of(new.error_message, known)
-    code = None if new.error_code is None else excerpt(text_of(new.error_code), CODE_LIMIT, known) or None
-    retries = retry.attempts(kind, new.max_retries)
-    return ErrorLog(
-        id=clock.new_id(),
-        tenant_id=tx.tenant_id,
-        sync_run_id=letters.id_of(new.sync_run_id),
-        schema_name=writable(new.schema_name),
-        table_name=writable(new.table_name) if new.table_name else None,
-        name_key=lookup.table_key(new.schema_name, new.table_name),
-        error_type=kind.value,
-        error_code=code,
-        error_message=message,
-        error_details=_details(new, masking, known),
-        stack_trace=excerpt(text_of(new.stack_trace), TRACE_LIMIT, known, end=True) if new.stack_trace else None,
-        record_data=record.data if record else None,
-        record_complete=record is None or record.complete,
-        operation_type=lookup.word(OperationType, new.operation_type).value if new.operation_type else None,
-        fingerprint=fingerprint(kind.value, code, message),
-        status=ErrorStatus.OPEN.value,
-        retry_count=0,
-        max_retries=retries,
-        retry_after=tx.now + retry.delay(1) if retries else None,
-        last_retry_at=None,
-        dead_letter_id=None,
-        claimed_by=None,
-        claimed_until=None,
-        occurred_at=tx.now,
-        resolved_at=None,
-        resolved_by=None,
-        resolution_note=None,
-    )
-
-
-def _details(new: NewError, masking: Masking, known: frozenset[str]) -> dict[str, Any] | None:
-    details = None if new.error_details is None else masking.mask_details(new.error_details, known)
-    source_record_id = letters.id_of(new.source_record_id)
-    if source_record_id is None:
-        return details
-    return {**(details or {}), "source_record_id": excerpt(source_record_id, letters.ID_LIMIT, known)}
 
 
 def _bury(tx: Transaction, error: ErrorLog, message: str | None) -> str | None:
@@ -243,30 +182,9 @@ def _bury(tx: Transaction, error: ErrorLog, message: str | None) -> str | None:
     # The record as it came is not known any more. What was masked cannot tell two records apart, so each error is its own then.
     source = error.source_record_id if MASK not in (error.source_record_id or MASK) else None
     payload_hash = codec.digest(error.record_data if error.record_complete else [error.id])
-    draft = _draft(error, source, payload_hash, message)
+    draft = letter_of(vars(error), source, payload_hash, message)
     counted = letters.count_failure(tx, error.dead_letter_id, draft) if error.dead_letter_id else None
     return (counted or letters.put(tx, draft)).id
-
-
-def _draft(error: ErrorLog, source_record_id: str | None, payload_hash: str, message: str | None = None) -> Draft:
-    operation, kind = error.operation_type or UNKNOWN_OPERATION, ItemKind.RECORD.value
-    return Draft(
-        schema_name=error.schema_name,
-        table_name=error.table_name,
-        name_key=error.name_key,
-        operation_type=operation,
-        item_kind=kind,
-        source_record_id=error.source_record_id,
-        record_data=error.record_data or {},
-        record_complete=error.record_complete,
-        payload_hash=payload_hash,
-        dedupe_key=dedupe_key(error.name_key, operation, kind, source_record_id, payload_hash),
-        error_type=error.error_type,
-        error_message=message or error.error_message,
-        fingerprint=fingerprint(error.error_type, error.error_code, message or error.error_message),
-        sync_run_id=error.sync_run_id,
-        error_log_id=error.id,
-    )
 
 
 def _settled_meanwhile(row: Row | None, error: ErrorLog) -> ErrorLog:

@@ -75,8 +75,9 @@ class Positions:
 
         Raises Conflict if the source moved since, and Invalid without a reason where one is needed.
         """
+        move = rewind.move_back(plan, reason)
         with self._store.write() as tx:
-            return rewind.apply(tx, plan, self._actor, reason)
+            return rewind.apply(tx, plan, move, self._actor)
 
     def list(self) -> Sequence[Marker]:
         """Every source's position."""

@@ -72,18 +72,23 @@ def appended_rows(undone: Iterable[MarkerChange]) -> int:
     return sum(change.appended_rows or 0 for change in standing)
 
 
-def apply(tx: Transaction, plan: Rewind, by: str, reason: str | None) -> Marker:
-    """Do what the preview said. Raises Conflict if the source has moved since, and Invalid if rows would come twice for no reason."""
+def move_back(plan: Rewind, reason: str | None) -> Advance:
+    """The move that does what the preview said. Raises Invalid if rows would come twice for no reason."""
     if plan.appended_rows and not (reason or "").strip():
         raise Invalid(
             f"{plan.source.name} appends: the next run would append {plan.appended_rows:,} row{'s' * (plan.appended_rows != 1)} a second "
             "time that are already in its table; if that is meant, give a reason (--reason)"
         )
+    why = f"rewound from version {plan.current.version}" + (f": {reason}" if reason else "")
+    return Advance(plan.source, plan.to, plan.current.version, force=True, reason=why)
+
+
+def apply(tx: Transaction, plan: Rewind, move: Advance, by: str) -> Marker:
+    """Do what the preview said. Raises Conflict if the source has moved since."""
     if plan.files:
         tx.many(sql.forget_file, ({"marker_id": plan.current.id, "file_path": file.path} for file in plan.files))
-    why = f"rewound from version {plan.current.version}" + (f": {reason}" if reason else "")
     try:
-        return store.advance(tx, Advance(plan.source, plan.to, plan.current.version, force=True, reason=why), by)
+        return store.advance(tx, move, by)
     except Conflict as error:
         raise Conflict(f"{error}; look at a new preview first", retryable=True) from error
 

@@ -9,7 +9,6 @@ from lakeledger import clock
 from lakeledger.db import Transaction
 from lakeledger.db.queries import load
 from lakeledger.errors import Conflict, NotFound
-from lakeledger.redaction import scrub
 from lakeledger.sync.kinds.order import have_one_order, order_class
 from lakeledger.sync.model import Advance, Marker, MarkerChange, Source, SourceFile
 
@@ -69,7 +68,7 @@ def advance(tx: Transaction, move: Advance, by: str, run_id: str | None = None, 
         version=marker.version,
         updated_by=by,
         forced=move.force,
-        reason=scrub(move.reason) if move.reason else None,
+        reason=move.reason,
         appended_rows=appended_rows,
     )
     return marker
