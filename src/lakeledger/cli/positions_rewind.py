@@ -61,13 +61,13 @@ def rewind(
     if options.as_json:
         show.print_json({"applied": apply, "position": moved, **_document(plan)})
         return
-    _print_plan(plan)
+    _print_plan(plan, by_place=place is not None)
     if apply:
         show.print_text(f"{plan.source.name} went back: it is at version {moved.version} now")
         show.print_next(options.command(f"positions history {shlex.quote(source)}{places.type_option(marker_type)}"))
     else:
         click.echo("nothing was changed")
-        reason = reason or ("why rows may come twice" if plan.appended_rows else None)
+        reason = reason or ("<why>" if plan.appended_rows else None)
         given = {"--type": marker_type, "--to-version": to_version, "--to-time": to_time, "--to": place, "--kind": kind, "--reason": reason}
         show.print_next(options.command(_again(plan, source, given)))
 
@@ -98,11 +98,13 @@ def _document(plan: Rewind) -> dict[str, object]:
     }
 
 
-def _print_plan(plan: Rewind) -> None:
+def _print_plan(plan: Rewind, *, by_place: bool) -> None:
     current = plan.current
     again = [show.plural(plan.records, "record") + f" of {show.plural(plan.runs, 'run')}"] if plan.runs else []
     again += [show.plural(len(plan.files), "file")] if plan.files else []
-    twice = f"{show.plural(plan.appended_rows, 'row')} that {'is' if plan.appended_rows == 1 else 'are'} already in the table"
+    # A place may lie between two moves: then some of the rows of the later one stay read.
+    rows = f"{'up to ' if by_place else ''}{show.plural(plan.appended_rows, 'row')}"
+    twice = f"{rows} that {'is' if plan.appended_rows == 1 else 'are'} already in the table"
     show.print_facts(
         {
             "source": f"{current.source.name} ({current.marker_type})",
