@@ -11,7 +11,6 @@ import sys
 import threading
 import time
 from collections import Counter
-from collections.abc import Callable
 from contextlib import suppress
 from dataclasses import dataclass, field, replace
 from pathlib import Path
@@ -127,7 +126,7 @@ class Storm:
         self.warehouse = str(folder / "warehouse")
         self.seen: Counter[str] = Counter()
         self._chance = random.Random(seed)
-        self._later: list[tuple[float, Callable[[], None]]] = []
+        self._timers: list[threading.Timer] = []
         self._busy_until = {"hold": 0.0, "restart": 0.0}
         self._pause = threading.Event()
         folder.mkdir(exist_ok=True)
@@ -194,7 +193,6 @@ class Storm:
     def _disturb(self, backend: LocalBackend, job_id: str, seconds: float) -> None:
         ends = time.monotonic() + seconds
         while (now := time.monotonic()) < ends:
-            self._do_what_is_due(now)
             with suppress(LakeledgerError):  # the storm itself may meet an outage
                 if len(self.jobs) < seconds / 2:
                     self.jobs.append(backend.run_now(job_id, {"number": str(len(self.jobs) + 1)}))
@@ -204,20 +202,13 @@ class Storm:
     def _calm_down(self, backend: LocalBackend) -> None:
         """Let what was stopped go on, and wait until every job that was asked for has ended."""
         ends = time.monotonic() + BOUND_SECONDS
-        while self._later:
-            self._do_what_is_due(time.monotonic())
-            self._pause.wait(0.05)
+        for timer in self._timers:
+            timer.join()
         while time.monotonic() < ends and any(backend.run(id).status in ("queued", "running") for id in self.jobs):
             self._pause.wait(0.2)
         for process in self.processes:
             if process.end(60) is None:
                 self.seen[f"{process.name} did not end"] += 1
-
-    def _do_what_is_due(self, now: float) -> None:
-        due = [act for at, act in self._later if at <= now]
-        self._later = [(at, act) for at, act in self._later if at > now]
-        for act in due:
-            act()
 
     def _kill(self, _now: float) -> None:
         victim = self._chance.choice([*self.writers, *self.schedulers, self.janitor])
@@ -225,13 +216,13 @@ class Storm:
         victim.start()
         self.seen["killed"] += 1
 
-    def _stop_shortly(self, now: float) -> None:
-        self._stop(now, self._chance.uniform(0.2, 1.5), "stopped shortly")
+    def _stop_shortly(self, _now: float) -> None:
+        self._stop(self._chance.uniform(0.2, 1.5), "stopped shortly")
 
-    def _stop_for_long(self, now: float) -> None:
-        self._stop(now, LONG_STOP_SECONDS, "stopped for long")
+    def _stop_for_long(self, _now: float) -> None:
+        self._stop(LONG_STOP_SECONDS, "stopped for long")
 
-    def _stop(self, now: float, seconds: float, name: str) -> None:
+    def _stop(self, seconds: float, name: str) -> None:
         victim = self._chance.choice([*self.writers, *self.schedulers, self.janitor])
         pid, began = victim.pid, time.time()
         victim.signal(signal.SIGSTOP)
@@ -240,7 +231,10 @@ class Storm:
             victim.signal(signal.SIGCONT)
             victim.stopped.append((pid, began, time.time()))
 
-        self._later.append((now + seconds, go_on))
+        # By a thread of its own: the storm itself may wait for the very process that is stopped.
+        timer = threading.Timer(seconds, go_on)
+        timer.start()
+        self._timers.append(timer)
         self.seen[name] += 1
 
     def _hold(self, now: float) -> None:

@@ -18,7 +18,7 @@ from datetime import UTC, datetime, timedelta
 from pathlib import Path
 from typing import IO, Any
 
-import lakeledger
+from acceptance import scheduling
 from lakeledger import Advance, Ledger, NumberPosition, Settings, clock
 from lakeledger.config import RetentionSettings, SparkSettings
 from lakeledger.errors import Fenced, LakeledgerError
@@ -53,7 +53,7 @@ class Role:
     def open(self) -> Ledger:
         retention = RetentionSettings(runs_days=self.keep_seconds / DAY)
         settings = Settings(self.url, self.warehouse, lease_seconds=self.lease_seconds, outage_seconds=self.outage_seconds, spark=SPARK)
-        return lakeledger.open(replace(settings, retention=retention))
+        return scheduling.open_when_there(replace(settings, retention=retention), stop)
 
 
 def load_for_ever(role: Role, log: Log, load: Any) -> None:
