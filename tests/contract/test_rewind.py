@@ -8,7 +8,7 @@ from typing import Any
 
 import pytest
 
-from contract.making import AT, change, new_file, put
+from contract.making import AT, change, execute, new_file, put
 from lakeledger import Advance, Conflict, FilesPosition, Invalid, Ledger, NotFound, NumberPosition, TimestampPosition
 from lakeledger.runs import Counters
 from lakeledger.sync import DocumentPosition, LsnPosition, SourceFile, Target, parse_source
@@ -136,10 +136,27 @@ def test_rows_come_twice_only_for_a_reason(ledger: Ledger, reason: str | None) -
         load(ledger, number, rows)
     plan = ledger.positions.preview_rewind("shop.orders", Target(version=1))
     assert plan.appended_rows == 1_800
-    with pytest.raises(Invalid, match=r"shop.orders appends: the next run would append 1,800 rows a second time .* give a reason"):
+    with pytest.raises(Invalid, match=r"shop.orders appends: the next run would append 1,800 rows a second time.* give a reason"):
         ledger.positions.rewind(plan, reason)
     assert ledger.positions.get("shop.orders").position == NumberPosition(30)
     assert ledger.positions.rewind(plan, "the table was emptied").position == NumberPosition(10)
+
+
+@pytest.mark.parametrize(
+    ("target", "words"),
+    [
+        (Target(version=2), "1 row"),
+        (Target(to=NumberPosition(20)), "1 row"),
+        (Target(to=NumberPosition(15)), "up to 8 rows"),
+        (Target(to=NumberPosition(5)), "up to 13 rows"),
+    ],
+)
+def test_the_rows_that_come_twice_are_told_as_exactly_as_they_are_known(ledger: Ledger, target: Target, words: str) -> None:
+    for number, rows in ((10, 5), (20, 7), (30, 1)):
+        load(ledger, number, rows)
+    assert ledger.positions.preview_rewind("shop.orders", target).appended == words
+    execute(ledger, "delete from sync_marker_history where version < 3")
+    assert ledger.positions.preview_rewind("shop.orders", Target(to=NumberPosition(20))).appended == "at least 1 row"
 
 
 def test_what_was_taken_back_before_does_not_count_again(ledger: Ledger) -> None:

@@ -27,7 +27,8 @@ from lakeledger.sync import Marker, Positions, Rewind, Target
 @click.option("--apply", is_flag=True, help="Go back; without it nothing is touched.")
 @shared(
     '{"applied": …, "position": row of sync_markers, "to": {"position_kind", "position_data"}, "undone": [row of sync_marker_history], '
-    '"runs": n, "records": n, "files": [{"path", "size", "modified_at", "content_hash"}], "distance": …, "appended_rows": n}'
+    '"runs": n, "records": n, "files": [{"path", "size", "modified_at", "content_hash"}], "distance": …, '
+    '"appended_rows": n, "appended_bound": …}'
 )
 def rewind(
     options: Options,
@@ -61,7 +62,7 @@ def rewind(
     if options.as_json:
         show.print_json({"applied": apply, "position": moved, **_document(plan)})
         return
-    _print_plan(plan, by_place=place is not None)
+    _print_plan(plan)
     if apply:
         show.print_text(f"{plan.source.name} went back: it is at version {moved.version} now")
         show.print_next(options.command(f"positions history {shlex.quote(source)}{places.type_option(marker_type)}"))
@@ -95,16 +96,14 @@ def _document(plan: Rewind) -> dict[str, object]:
         "files": plan.files,
         "distance": plan.distance,
         "appended_rows": plan.appended_rows,
+        "appended_bound": plan.appended_bound,
     }
 
 
-def _print_plan(plan: Rewind, *, by_place: bool) -> None:
+def _print_plan(plan: Rewind) -> None:
     current = plan.current
     again = [show.plural(plan.records, "record") + f" of {show.plural(plan.runs, 'run')}"] if plan.runs else []
     again += [show.plural(len(plan.files), "file")] if plan.files else []
-    # A place may lie between two moves: then some of the rows of the later one stay read.
-    rows = f"{'up to ' if by_place else ''}{show.plural(plan.appended_rows, 'row')}"
-    twice = f"{rows} that {'is' if plan.appended_rows == 1 else 'are'} already in the table"
     show.print_facts(
         {
             "source": f"{current.source.name} ({current.marker_type})",
@@ -112,7 +111,7 @@ def _print_plan(plan: Rewind, *, by_place: bool) -> None:
             "back to": places.describe(plan.to.kind, plan.to.document()),
             "between": plan.distance,
             "reads again": ", ".join(again) or "what no run of the ledger has counted",
-            "comes twice": twice if plan.appended_rows else None,
+            "comes twice": f"{plan.appended}: already in the table" if plan.appended_rows else None,
         }
     )
     places.print_changes(list(reversed(plan.undone)), "moves undone")

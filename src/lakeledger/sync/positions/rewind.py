@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterable
 from dataclasses import dataclass
 from datetime import datetime
+from typing import Literal
 
 from lakeledger import codec
 from lakeledger.db import Transaction
@@ -32,7 +33,8 @@ class Target:
 class Rewind:
     """What going back means: the moves that would be undone, and what would be read again.
 
-    `appended_rows` are in the table, and the next run appends them a second time; of a place between two moves, at most so many.
+    `appended_rows` are in the table, and the next run appends them a second time: exactly so many, `up to` so many if it goes back to
+    a place between two moves, or `at least` so many if earlier moves were cleaned up.
     """
 
     source: Source
@@ -43,6 +45,13 @@ class Rewind:
     records: int
     files: list[SourceFile]
     appended_rows: int
+    appended_bound: Literal["exactly", "up to", "at least"]
+
+    @property
+    def appended(self) -> str:
+        """How many rows would come twice, in words."""
+        bound = "" if self.appended_bound == "exactly" else f"{self.appended_bound} "
+        return f"{bound}{self.appended_rows:,} row{'' if self.appended_rows == 1 else 's'}"
 
     @property
     def distance(self) -> str | None:
@@ -59,7 +68,24 @@ def preview(tx: Transaction, source: Source, target: Target) -> Rewind:
     if isinstance(to, FilesPosition):
         to, files = _files_again(tx, marker, history, undone)
     again = tx.one(sql.count_runs_since, marker_id=marker.id, version=min(change.version for change in undone)) or {}
-    return Rewind(source, marker, to, undone, int(again["runs"]), int(again["records"] or 0), files, appended_rows(undone))
+    return Rewind(
+        source=source,
+        current=marker,
+        to=to,
+        undone=undone,
+        runs=int(again["runs"]),
+        records=int(again["records"] or 0),
+        files=files,
+        appended_rows=appended_rows(undone),
+        appended_bound=_bound(history, undone, to),
+    )
+
+
+def _bound(history: list[MarkerChange], undone: list[MarkerChange], to: Position) -> Literal["exactly", "up to", "at least"]:
+    before = [change.position_data for change in history if change.version < undone[0].version]
+    if not before and undone[0].version > 1:
+        return "at least"
+    return "exactly" if isinstance(to, FilesPosition) or to.document() in before else "up to"
 
 
 def appended_rows(undone: Iterable[MarkerChange]) -> int:
@@ -76,8 +102,8 @@ def move_back(plan: Rewind, reason: str | None) -> Advance:
     """The move that does what the preview said. Raises Invalid if rows would come twice for no reason."""
     if plan.appended_rows and not (reason or "").strip():
         raise Invalid(
-            f"{plan.source.name} appends: the next run would append {plan.appended_rows:,} row{'s' * (plan.appended_rows != 1)} a second "
-            "time that are already in its table; if that is meant, give a reason (--reason)"
+            f"{plan.source.name} appends: the next run would append {plan.appended} a second time, which its table already has; "
+            "if that is meant, give a reason (--reason)"
         )
     why = f"rewound from version {plan.current.version}" + (f": {reason}" if reason else "")
     return Advance(plan.source, plan.to, plan.current.version, force=True, reason=why)
