@@ -147,7 +147,7 @@ class Ledger:
         )
         return self._begin(new)
 
-    def explain(self, run_id: str) -> Explanation:
+    def explain(self, run_id: Id) -> Explanation:
         """Why a run stands as it does, what of it is visible, and what to do next, in words. Raises NotFound."""
         with self.store.read() as tx:
             run = run_store.get(tx, run_id)

@@ -51,6 +51,7 @@ def test_ids_may_be_uuids_wherever_the_slices_take_one(ledger: Ledger) -> None:
         assert ledger.runs.get(again.id).parent_run_id == run.id
     assert ledger.runs.get(run_id).idempotency_key == str(key)
     assert ledger.runs.steps(run_id) == []
+    assert ledger.explain(run_id).run_id == run.id
     assert [each.to_status for each in ledger.runs.transitions(run_id)] == ["PENDING", "RUNNING", "COMPLETED"]
     for verb, words in ((ledger.runs.cancel, ("why",)), (ledger.runs.finish, (cancelled("why"),))):
         with pytest.raises(Exception, match="has already ended: COMPLETED"):
