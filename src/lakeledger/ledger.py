@@ -240,9 +240,9 @@ class Ledger:
         Raises NotFound, or Conflict if one of them is already running; those after it are then not started.
         """
         chosen = [item for item in document.modules if module in (None, item.module_name)]
-        if not chosen:
+        if not chosen and module is not None:
             names = ", ".join(item.module_name for item in document.modules)
-            raise NotFound(f"no module {module!r} in the document: it has {names}")
+            raise NotFound(f"no module {module!r} in the document: it has {names or 'none'}")
         return [self.run_module(item, base, trigger, progress) for item in chosen]
 
     def run_module(

@@ -435,6 +435,27 @@ def by_hand(deployment: Deployment, job_id: str) -> tuple[Any, ...]:
     return job.settings["max_concurrent_runs"], job.settings["description"], job.is_paused
 
 
+def test_a_query_that_is_saved_on_databricks_blocks_its_module_here(deployment: Deployment) -> None:
+    saved = json.dumps({"task_type": "sql_query", "sql_task": {"query_id": "12ab", "warehouse_id": "0a1b"}})
+    put(deployment, replace(source("shop"), transformation_config=saved), source("stock"))
+    blocked, other = deployment.plan().actions
+    assert (blocked.kind, other.kind) == ("blocked", "create")
+    assert "shop.load: sql_task.query_id '12ab' is a query saved on Databricks, which the local backend cannot run" in blocked.reason
+
+
+def test_a_source_of_type_notebook_becomes_a_task(deployment: Deployment) -> None:
+    book = json.dumps({"task_type": "notebook", "notebook_path": "/etl/book"})
+    put(deployment, SourceRow("load", "shop", "notebook", 1, "{}", "{}", book, True))
+    job_id = apply(deployment)["shop"][1]
+    assert notebooks(deployment, job_id or "") == [{"notebook_path": "/etl/book", "base_parameters": {}}]
+
+
+def notebooks(deployment: Deployment, job_id: str) -> list[Any]:
+    job = deployment.backend.find(job_id)
+    assert job is not None
+    return [task["notebook_task"] for task in job.settings["tasks"]]
+
+
 def test_a_notification_that_the_backend_cannot_send_blocks_its_module_until_it_is_taken_out(deployment: Deployment) -> None:
     put(deployment, source("shop"), source("stock"), modules=(ModuleRow("shop", timeout_seconds=60),))
     job_id = apply(deployment)["shop"][1]

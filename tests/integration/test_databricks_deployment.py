@@ -35,6 +35,7 @@ def everything() -> dict[str, Any]:
         task("query", "sql_query", sql_query="select 1 as x"),
         task("file", "sql_file", sql_file_path="totals.sql"),
         task("warehouse", "sql_file", sql_file_path="/sql/totals.sql", warehouse_id="0a1b"),
+        task("saved", "sql_query", query_id="12ab", warehouse_id="0a1b", parameters={"day": "today"}),
         task("function", "python", function="shop.tasks:note", parameters={"word": "x"}),
         task("book", "notebook", 2, notebook_path="/etl/book", base_parameters={"day": "today"}),
         task("wheel", "python_wheel", 2, package_name="shop", entry_point="main", parameters=["--fast"]),
@@ -72,6 +73,7 @@ def test_every_type_of_task_becomes_a_task_of_one_job(site: Site) -> None:
         assert tasks[ours]["python_wheel_task"]["parameters"][-6:] == ["--source", ours, *given]
         assert tasks[ours]["environment_key"] == made["environments"][0]["environment_key"]
     assert tasks["warehouse"]["sql_task"] == {"warehouse_id": "0a1b", "file": {"path": "/sql/totals.sql"}}
+    assert tasks["saved"]["sql_task"] == {"warehouse_id": "0a1b", "query": {"query_id": "12ab"}, "parameters": {"day": "today"}}
     assert tasks["book"]["notebook_task"] == {"notebook_path": "/etl/book", "base_parameters": {"day": "today"}}
     assert tasks["wheel"]["python_wheel_task"].items() >= {"package_name": "shop", "parameters": ["--fast"]}.items()
     assert (tasks["jar"]["spark_jar_task"]["main_class_name"], tasks["jar"]["libraries"]) == ("shop.Main", [{"jar": "/libs/shop.jar"}])
@@ -85,7 +87,7 @@ def test_tasks_wait_as_the_table_says(site: Site) -> None:
     site.apply()
     tasks = site.tasks("everything")
     waits = {name: {needed["task_key"] for needed in each.get("depends_on", [])} for name, each in tasks.items()}
-    second, third = {"query", "file", "warehouse", "function"}, {"book", "wheel", "jar", "tables"}
+    second, third = {"query", "file", "warehouse", "saved", "function"}, {"book", "wheel", "jar", "tables"}
     assert waits == {
         "files": set(),
         **{name: {"files"} for name in second},

@@ -78,7 +78,7 @@ def test_a_module_in_two_files_is_taken_from_neither_and_both_are_named(tmp_path
 
 
 def test_one_bad_file_does_not_stop_the_others(tmp_path: Path) -> None:
-    write(tmp_path, a_yml=module("a"), b_yml="modules: [", c_yml=b"\xff", d_yml=module("d"), e_yml="modules: []\nmore: 1\n")
+    write(tmp_path, a_yml=module("a"), b_yml="modules: [", c_yml=b"\xff", d_yml=module("d"), e_yml="modules: {}\nmore: 1\n")
     loading = load_all(tmp_path)
     assert list(loading.modules) == ["a", "d"]
     assert [(loaded.path.name, loaded.document is not None, len(loaded.problems)) for loaded in loading.documents] == [

@@ -72,7 +72,9 @@ def test_it_is_a_valid_schema() -> None:
     Draft202012Validator.check_schema(SCHEMA)
 
 
-@pytest.mark.parametrize("text", [test_documents.SHOP, tasks.TASKS, tasks.JOBS, test_variables.DOCUMENT])
+@pytest.mark.parametrize(
+    "text", [test_documents.SHOP, tasks.TASKS, tasks.JOBS, tasks.NOTEBOOK, tasks.QUERY, "modules: []", test_variables.DOCUMENT]
+)
 def test_documents_that_can_be_read_are_right_for_editors(text: str) -> None:
     assert errors(text) == []
 
@@ -94,6 +96,7 @@ def test_whatever_is_exported_is_right_for_editors(modules: list[Module]) -> Non
         (tasks.TASKS, "task_type: python\n", "task_type: pyton\n"),
         (tasks.TASKS, "run_if: ALL_DONE", "run_if: ALL_DON"),
         (tasks.TASKS, "commands: [dbt build], ", ""),
+        (tasks.NOTEBOOK, "notebook_path: /a/b, ", ""),
         (tasks.JOBS, "job_name: shop", "job_nam: shop"),
         (tasks.JOBS, "task_type: ingest", "task_type: ingst"),
         (tasks.JOBS, "path: landing/*.csv", "pth: a"),

@@ -77,6 +77,82 @@ def test_every_type_of_task_is_read() -> None:
     assert module.sources[-1].model_dump(mode="json")["transformation_config"]["dbt_task"]["schema"] == "gold"
 
 
+# A notebook as the seed writes it, in every place where its path is found.
+NOTEBOOK = """\
+modules:
+  - module_name: night
+    sources:
+      - source_id: notebook
+        source_type: notebook
+        source_config: {}
+        transformation_config: {task_type: notebook, notebook_path: /a/b, base_parameters: {day: 1}}
+"""
+
+
+@pytest.mark.parametrize(
+    ("source_config", "transformation_config"),
+    [
+        ("{}", "{task_type: notebook, notebook_path: /a/b}"),
+        ("{}", "{task_type: notebook, notebook_task: {notebook_path: /a/b}}"),
+        ("{notebook_path: /a/b}", "{task_type: notebook}"),
+        ("{notebook_path: /a/b}", "{}"),
+    ],
+)
+def test_a_source_may_be_a_notebook(source_config: str, transformation_config: str) -> None:
+    before, _, _ = NOTEBOOK.partition("        source_config")
+    text = f"{before}        source_config: {source_config}\n        transformation_config: {transformation_config}\n"
+    assert parse(text, "night.yaml") == tasks_of(
+        "source_type: task\n        transformation_config: {task_type: notebook, notebook_task: {notebook_path: /a/b}}"
+    )
+
+
+def tasks_of(source: str) -> Document:
+    return parse(f"modules:\n  - module_name: night\n    sources:\n      - source_id: notebook\n        {source}\n", "night.yaml")
+
+
+def test_the_parameters_of_a_notebook_may_stand_beside_its_path() -> None:
+    (source,) = parse(NOTEBOOK, "night.yaml").modules[0].sources
+    assert source.transformation_config.model_dump(exclude_none=True) == {
+        "task_type": "notebook",
+        "notebook_task": {"notebook_path": "/a/b", "base_parameters": {"day": "1"}},
+    }
+
+
+def test_a_notebook_without_a_path_is_refused() -> None:
+    with pytest.raises(Invalid, match="notebook_task is missing"):
+        parse(NOTEBOOK.replace("notebook_path: /a/b, base_parameters: {day: 1}", ""), "night.yaml")
+
+
+QUERY = """\
+modules:
+  - module_name: night
+    sources:
+      - source_id: totals
+        source_type: sql
+        target_config: {table: totals}
+        transformation_config: {task_type: sql_query, sql_task: {query_id: 12ab, warehouse_id: 0a1b, parameters: {day: today}}}
+"""
+
+
+@pytest.mark.parametrize(
+    ("old", "new", "reason"),
+    [
+        (", warehouse_id: 0a1b", "", "sql_task.query_id needs sql_task.warehouse_id"),
+        ("query_id: 12ab", "query_id: 12ab, sql_query: select 1 as x", "sql_task.query_id stands alone"),
+        ("sql_query, ", "sql_file, ", "sql_task.query_id stands alone"),
+    ],
+)
+def test_a_saved_query_needs_a_warehouse_and_nothing_else_to_run(old: str, new: str, reason: str) -> None:
+    assert parse(QUERY, "night.yaml").modules[0].sources[0].target == "main.totals"
+    with pytest.raises(Invalid, match=reason):
+        parse(QUERY.replace(old, new, 1), "night.yaml")
+
+
+@pytest.mark.parametrize("text", ["modules: []", "jobs: []", "jobs: {}"])
+def test_a_document_may_declare_nothing(text: str) -> None:
+    assert parse(text, "night.yaml").modules == []
+
+
 def test_a_module_says_when_it_runs_and_who_is_told() -> None:
     module = tasks().modules[0]
     assert module.schedule

@@ -221,7 +221,6 @@ def test_the_version_may_be_written_without_quotes() -> None:
         ("", "shop.yaml:1:1: the document must be a mapping with `modules:` or `jobs:`"),
         ("- a", "shop.yaml:1:1: the document must be a mapping with `modules:` or `jobs:`"),
         ("metadata_version: '1'", "shop.yaml:1:1: modules is missing"),
-        ("modules: []", "shop.yaml:1:1: modules: list should have at least 1 item after validation, not 0"),
         ("modules:", "shop.yaml:1:1: modules: input should be a valid list"),
         ("modules:\n\t- a", "shop.yaml:2:1: not valid YAML: found character '\\t' that cannot start any token"),
         ("modules: [\n", "shop.yaml:2:1: not valid YAML: expected the node content, but found '<stream end>'"),

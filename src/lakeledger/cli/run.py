@@ -100,6 +100,8 @@ def run(
     else:
         for outcome in outcomes:
             _show(outcome)
+        if not outcomes:
+            click.echo("nothing to run: no module is declared")
         show.print_next(options.command(_next(outcomes)))
     return exit_code(outcomes)
 
@@ -193,9 +195,9 @@ def _load(path: Path, name: str | None) -> list[Module]:
 
     modules = documents.load(path).modules
     chosen = [module for module in modules if name in (None, module.module_name)]
-    if not chosen:
+    if not chosen and name is not None:
         names = [module.module_name for module in modules]
-        raise NotFound(f"no module {name!r} in {path}: it has {', '.join(names)}{suggest(name or '', names)}")
+        raise NotFound(f"no module {name!r} in {path}: it has {', '.join(names) or 'none'}{suggest(name, names)}")
     return chosen
 
 

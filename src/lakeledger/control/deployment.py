@@ -11,7 +11,7 @@ from lakeledger.control.fields import Side, shared
 from lakeledger.control.model import JobRow, Snapshot
 from lakeledger.control.plan import Action, Plan, Tracked, Wish, plan_actions
 from lakeledger.control.secrets import in_clear
-from lakeledger.control.settings import GENERATION, HERE, Program, job_spec
+from lakeledger.control.settings import GENERATION, HERE, Program, job_spec, refuse_saved_queries
 from lakeledger.control.summary import words
 from lakeledger.control.table import ControlTable, is_local_path
 from lakeledger.db import Store
@@ -158,6 +158,8 @@ class Deployment:
         for name, module in found.good.items():
             try:
                 self._refuse_notifications(module)
+                if self.backend.name == "local":
+                    refuse_saved_queries(module)
                 spec = job_spec(module, self.table.location, self.base, self._program)
             except Invalid as error:
                 wishes.append(Wish(name, problems=(str(error),)))

@@ -7,7 +7,7 @@ from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any
 
-from pydantic import Field, ValidationError, model_validator
+from pydantic import ValidationError, model_validator
 
 from lakeledger.config import suggest
 from lakeledger.control import document_files, graph, problems, shapes, variables, yaml_text
@@ -23,7 +23,7 @@ class Document(Part):
     """One YAML file."""
 
     metadata_version: Text = "1.0"
-    modules: list[Module] = Field(min_length=1)
+    modules: list[Module]
 
     @model_validator(mode="after")
     def _names_are_unique(self) -> Document:

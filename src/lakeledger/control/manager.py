@@ -8,6 +8,7 @@ from pathlib import Path
 from types import TracebackType
 from typing import TYPE_CHECKING, Any, Self
 
+from lakeledger import codec
 from lakeledger.control import changes, rows
 from lakeledger.control import sql as control_sql
 from lakeledger.control.deployment import Applied, Deployment
@@ -83,11 +84,14 @@ class _Facade:
 class MetadataManager(_Facade):
     """The control table: what should run."""
 
-    def detect_changes(self, last_check_timestamp: datetime | None = None, *, since_version: int | None = None) -> dict[str, Any]:
-        """What changed since a time or a version of the control table; everything, without either. Raises Invalid or NotFound."""
+    def detect_changes(self, last_check_timestamp: datetime | str | None = None, *, since_version: int | None = None) -> dict[str, Any]:
+        """What changed since a time (with its zone, also as text) or a version of the control table; everything, without either.
+
+        Raises Invalid or NotFound.
+        """
         version = since_version
         if last_check_timestamp is not None and since_version is None:
-            version = self._version_at(last_check_timestamp)
+            version = self._version_at(codec.to_moment(last_check_timestamp))
         found = self.deployment.changes_since(version)
         return {**found.to_dict(), "version": found.version}
 
@@ -117,8 +121,6 @@ class MetadataManager(_Facade):
 
     def _version_at(self, at: datetime) -> int | None:
         """The version that was current then, or None if the table was not there yet."""
-        if not isinstance(at, datetime) or at.tzinfo is None:
-            raise Invalid(f"{at} is no time with a time zone: give a datetime with one, for example UTC")
         mine = [commit for commit in self.deployment.table.history(limit=100_000) if commit.table in ("", self.deployment.table.name)]
         # Delta's times are whole milliseconds: what was committed in the same one is told again rather than missed.
         moment = at.replace(microsecond=at.microsecond // 1000 * 1000)

@@ -107,11 +107,27 @@ class SqlSource(_Source):
 
 
 class TaskSource(_Source):
-    """Does something else: a function, a notebook, a wheel, a JAR, a pipeline, dbt."""
+    """Does something else: a function, a notebook, a wheel, a JAR, a pipeline, dbt. A source_type `notebook` is a task that runs one."""
 
-    source_type: Literal["task"]
+    source_type: Literal["task", "notebook"]
     source_config: dict[str, Plain] = Field(default_factory=dict)
     transformation_config: TaskConfig
+
+    @model_validator(mode="before")
+    @classmethod
+    def _as_task(cls, data: Any) -> Any:
+        if (
+            not isinstance(data, dict)
+            or data.get("source_type") != "notebook"
+            or not isinstance(data.get("transformation_config", {}), dict)
+        ):
+            return data
+        work = {"task_type": "notebook", **data.get("transformation_config", {})}
+        read = data.get("source_config")
+        if isinstance(read, dict) and "notebook_path" in read and "notebook_path" not in work and "notebook_task" not in work:
+            work["notebook_path"] = read["notebook_path"]
+            data = {**data, "source_config": {name: value for name, value in read.items() if name != "notebook_path"}}
+        return {**data, "source_type": "task", "transformation_config": work}
 
     @property
     def write_mode(self) -> str | None:

@@ -33,8 +33,8 @@ def json_schema() -> dict[str, Any]:
             "title": "Jobs",
             "description": "The other shape: jobs with tasks.",
             "anyOf": [
-                {"type": "array", "items": {"allOf": [job, {"anyOf": _NAMED}]}, "minItems": 1},
-                {"type": "object", "additionalProperties": job, "minProperties": 1},
+                {"type": "array", "items": {"allOf": [job, {"anyOf": _NAMED}]}},
+                {"type": "object", "additionalProperties": job},
             ],
         },
         "variables": {"title": "Variables", "type": "object", "additionalProperties": {"$ref": "#/$defs/Declaration"}},

@@ -7,14 +7,16 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
 from lakeledger.control.graph import Task, tasks
+from lakeledger.errors import Invalid
 from lakeledger.jobs import CONTENT_TAG, MODULE_TAG, OWNER_TAG, JobSpec, cron
 from lakeledger.jobs.settings import normalise
 
 if TYPE_CHECKING:
     from lakeledger.control.documents import Module
+    from lakeledger.control.tasks import SqlTask
 
 # To be raised when the same module comes to other settings: until then, jobs whose rows did not change are not compared anew.
-GENERATION = 1
+GENERATION = 2
 ENVIRONMENT = "lakeledger"
 # What starts a job by itself: it has one of these.
 STARTERS = ("schedule", "trigger", "continuous")
@@ -34,6 +36,17 @@ HERE = Program()
 def job_spec(module: Module, control_table: str, base: str = "", program: Program = HERE) -> JobSpec:
     """What the module's job should be. Raises Invalid if its tasks have no order."""
     return JobSpec(module.module_name, job_settings(module, control_table, program), module.document, base)
+
+
+def refuse_saved_queries(module: Module) -> None:
+    """Raises Invalid for what only Databricks can run: a query that is saved there."""
+    for task in tasks(module):
+        config = task.source.transformation_config
+        if config.task_type == "sql_query" and config.sql_task.query_id:
+            raise Invalid(
+                f"{module.module_name}.{task.source.source_id}: sql_task.query_id {config.sql_task.query_id!r} is a query saved on "
+                "Databricks, which the local backend cannot run; write its text as sql_query, or deploy the module there"
+            )
 
 
 def job_settings(module: Module, control_table: str, program: Program = HERE) -> dict[str, Any]:
@@ -114,9 +127,9 @@ def _work(module: Module, task: Task, control_table: str, program: Program) -> d
             jar = said.pop("jar_uri", None)
             return {"spark_jar_task": said, **({"libraries": [{"jar": jar}]} if jar else {})}
         case "sql_file" if config.sql_task.warehouse_id:
-            said = {"warehouse_id": config.sql_task.warehouse_id, "file": {"path": config.sql_task.sql_file_path}}
-            given = {name: str(value) for name, value in config.sql_task.parameters.items()}
-            return {"sql_task": {**said, **({"parameters": given} if given else {})}}
+            return _sql_task(config.sql_task, {"file": {"path": config.sql_task.sql_file_path}})
+        case "sql_query" if config.sql_task.query_id:
+            return _sql_task(config.sql_task, {"query": {"query_id": config.sql_task.query_id}})
         case _:
             words = ["run", "--control", control_table, "--module", module.module_name, "--source", task.source.source_id]
             words += ["--settings", program.settings] if program.settings else []
@@ -125,3 +138,9 @@ def _work(module: Module, task: Task, control_table: str, program: Program) -> d
                 "python_wheel_task": {"package_name": "lakeledger", "entry_point": "lakeledger", "parameters": words},
                 "environment_key": ENVIRONMENT,
             }
+
+
+def _sql_task(task: SqlTask, work: dict[str, Any]) -> dict[str, Any]:
+    """What a warehouse runs there: a file, or a saved query."""
+    given = {name: str(value) for name, value in task.parameters.items()}
+    return {"sql_task": {"warehouse_id": task.warehouse_id, **work, **({"parameters": given} if given else {})}}

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import re
 from functools import cached_property
-from typing import Annotated, Literal
+from typing import Annotated, Any, Literal
 
 from pydantic import ConfigDict, Field, field_validator, model_validator
 from pydantic_core import PydanticCustomError
@@ -67,9 +67,10 @@ class IngestConfig(Part):
 
 
 class SqlTask(Part):
-    """A query, inline or in a file beside the document; `parameters` are bound as `:name`."""
+    """A query, inline, in a file beside the document, or saved on Databricks (`query_id`); `parameters` are bound as `:name`."""
 
     sql_query: Text | None = None
+    query_id: Text | None = None
     sql_file_path: Text | None = None
     warehouse_id: Text | None = None
     parameters: dict[str, Bound] = Field(default_factory=dict)
@@ -84,11 +85,20 @@ class SqlConfig(Part):
     @model_validator(mode="after")
     def _has_its_query(self) -> SqlConfig:
         wanted = "sql_query" if self.task_type == "sql_query" else "sql_file_path"
+        if self.sql_task.query_id:
+            return self._has_its_saved_query()
         if not getattr(self.sql_task, wanted):
             raise PydanticCustomError("sql_task", "task_type {type} needs sql_task.{wanted}", {"type": self.task_type, "wanted": wanted})
         begins = _FIRST_WORD.match(self.sql_task.sql_query or "")
         if begins and begins[1].upper() not in _QUERIES:
             raise PydanticCustomError("sql_task", "sql_query must be a SELECT, not {word}: its rows become the table", {"word": begins[1]})
+        return self
+
+    def _has_its_saved_query(self) -> SqlConfig:
+        if self.task_type != "sql_query" or self.sql_task.sql_query:
+            raise PydanticCustomError("sql_task", "sql_task.query_id stands alone, with task_type sql_query: take out what else is to run")
+        if not self.sql_task.warehouse_id:
+            raise PydanticCustomError("sql_task", "sql_task.query_id needs sql_task.warehouse_id: a saved query runs on a warehouse")
         return self
 
 
@@ -159,6 +169,14 @@ class DbtTask(Part):
     source: Literal["WORKSPACE", "GIT"] | None = None
 
 
+def _with_path(schema: dict[str, Any]) -> None:
+    """The other place of what a `notebook_task` says."""
+    beside = NotebookTask.model_json_schema()["properties"]
+    schema["properties"] = {**schema["properties"], **beside}
+    schema["required"] = ["task_type"]
+    schema["anyOf"] = [{"required": ["notebook_task"]}, {"required": ["notebook_path"]}]
+
+
 class PythonConfig(Part):
     """Calls a function."""
 
@@ -167,10 +185,20 @@ class PythonConfig(Part):
 
 
 class NotebookConfig(Part):
-    """Runs a notebook."""
+    """Runs a notebook; what its `notebook_task` says may also stand beside its task_type."""
+
+    model_config = ConfigDict(json_schema_extra=_with_path)
 
     task_type: Literal["notebook"]
     notebook_task: NotebookTask
+
+    @model_validator(mode="before")
+    @classmethod
+    def _with_task(cls, data: Any) -> Any:
+        if not isinstance(data, dict) or "notebook_task" in data:
+            return data
+        beside = {name: value for name, value in data.items() if name in NotebookTask.model_fields}
+        return {**{name: value for name, value in data.items() if name not in beside}, "notebook_task": beside} if beside else data
 
 
 class PythonWheelConfig(Part):

@@ -147,6 +147,11 @@ def _load_files(plane: Plane, module: str, source: FilesSource, base: Path, fenc
 
 def _run_sql(plane: Plane, source: SqlSource, base: Path, fence: Fence, parameters: Mapping[str, str]) -> Loaded:
     task = source.transformation_config.sql_task
+    if task.query_id:
+        raise Invalid(
+            f"{source.source_id}: sql_task.query_id {task.query_id!r} is a query saved on Databricks, and runs there only; "
+            "write its text as sql_query"
+        )
     text = task.sql_query or _read_sql(base, task.sql_file_path or "")
     # Only what the query names: another parameter must not make it another query.
     named = {name: value for name, value in parameters.items() if re.search(rf":{re.escape(name)}\b", text)}
