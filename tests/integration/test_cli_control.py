@@ -488,3 +488,18 @@ def test_the_monitor_imports_and_applies_and_tells_what_is_wrong(at: list[str]) 
     assert (said.exit_code, "not valid JSON" in said.stderr) == (1, True)
     refused(["monitor", "--interval", "0", *at], 2, "Invalid", "--interval")
     refused(["monitor", "--iterations", "0", *at], 2, "Invalid", "--iterations")
+
+
+def test_a_file_that_declares_nothing_runs_nothing(at: list[str]) -> None:
+    Path("empty.yaml").write_text("modules: []")
+    assert "nothing to run: no module is declared" in shown("run", "empty.yaml", *at)
+    assert answer("run", "empty.yaml", *at) == {"modules": []}
+    refused(["run", "empty.yaml", "--module", "shop", *at], 2, "NotFound", "empty.yaml: it has none")
+
+
+def test_a_saved_query_is_refused_by_a_run_here(at: list[str]) -> None:
+    config = "{sql_task: {query_id: 12ab, warehouse_id: 0a1b}}"
+    source = f"{{source_id: totals, source_type: sql, target_config: {{table: totals}}, transformation_config: {config}}}"
+    Path("saved.yaml").write_text(f"modules: [{{module_name: night, sources: [{source}]}}]")
+    (module,) = answer("run", "saved.yaml", *at, code=1)["modules"]
+    assert "totals: sql_task.query_id '12ab' is a query saved on Databricks" in module["steps"][0]["error_message"]
