@@ -66,3 +66,20 @@ def test_a_module_that_takes_too_long_is_ended_by_the_command_line_too(tmp_path:
     result = invoke("run", "--url", "sqlite:///lakeledger.db")
     assert result.exit_code == 1
     assert "the module timed out after 1 s" in result.stdout
+
+
+def test_what_a_task_printed_is_shown_with_where_it_failed(tmp_path: Path, at: list[str]) -> None:
+    project(tmp_path, "def good():\n    pass\ndef bad():\n    print('looking')\n    raise ValueError('no luck')\n")
+    result = invoke("run", *at)
+    assert (result.exit_code, "runs logs" in result.stdout) == (3, True)
+    (run,) = answer("runs", "list", *at)["runs"]
+    run_id = run["pipeline_logging_id"]
+    text = shown("runs", "logs", run_id[:13], *at)
+    assert "good: attempt 1, COMPLETED\nnothing was printed" in text
+    assert "bad: attempt 1, FAILED\nlooking\n" in text
+    assert "steps.py:5 in bad\nValueError: no luck" in text
+    (step,) = answer("runs", "logs", run_id, "--step", "bad", *at)["steps"]
+    assert (step["output"], step["left_out"], step["status"]) == ("looking\n", 0, "FAILED")
+    refused(["runs", "logs", run_id, "--step", "worse", *at], 2, "NotFound", "has no step 'worse'")
+    (group,) = answer("errors", "groups", *at)["groups"]
+    assert group["tables"] == ["shop.bad"]

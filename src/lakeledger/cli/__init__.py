@@ -27,7 +27,7 @@ COMMANDS = {
     "jobs": ("lakeledger.cli.jobs:jobs", "The modules' jobs: list, show, run, pause and resume."),
     "scheduler": ("lakeledger.cli.scheduler:scheduler", "Carry out local jobs when they are due."),
     "monitor": ("lakeledger.cli.monitor:monitor", "Keep jobs in step with the control table and a folder."),
-    "runs": ("lakeledger.cli.runs:runs", "What ran: list, show, explain and cancel runs, end lost ones."),
+    "runs": ("lakeledger.cli.runs:runs", "What ran: list, show, explain, logs, cancel; end lost runs."),
     "tables": ("lakeledger.cli.tables:tables", "What files exist: tables, files, versions; verify and sweep."),
     "positions": ("lakeledger.cli.positions:positions", "Where capture stands: how far each source was read."),
     "schema": ("lakeledger.cli.schema:schema", "What captured tables look like: versions, changes, checks."),

@@ -233,7 +233,8 @@ def _next(outcomes: Sequence[Outcome]) -> str:
     """What to look at: the first run that failed, else the last one."""
     runs = [outcome.run for outcome in outcomes if outcome.run]
     failed = [run for run in runs if run.status == Status.FAILED]
-    return f"runs show {(failed or runs[-1:])[0].id[: show.SHORT_ID]}" if runs else "runs list"
+    verb = "logs" if failed else "show"
+    return f"runs {verb} {(failed or runs[-1:])[0].id[: show.SHORT_ID]}" if runs else "runs list"
 
 
 def _show(outcome: Outcome) -> None:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from datetime import timedelta
+from typing import Any
 
 import click
 
@@ -12,13 +13,13 @@ from lakeledger.cli import show
 from lakeledger.cli.acting import operator
 from lakeledger.cli.options import Duration, Options, shared
 from lakeledger.cli.runs_explain import explain
-from lakeledger.errors import Invalid
-from lakeledger.runs import Run, Status, Step, Transition
+from lakeledger.errors import Invalid, NotFound
+from lakeledger.runs import Run, Status, Step, StepOutput, Transition
 
 
 @click.group()
 def runs() -> None:
-    """What ran: list, show and explain runs, cancel one, end those of lost workers."""
+    """What ran: list, show and explain runs, what they printed, cancel one, end those of lost workers."""
 
 
 @runs.command("list")
@@ -84,6 +85,48 @@ def show_run(options: Options, run_id: str) -> None:
     names = {run.id: "run", **{step.id: step.step_name for step in steps}}
     show.print_table(["~changes", "state", "at", "~reason"], [_transition_row(each, names) for each in transitions])
     show.print_next(options.command(f"tables show {min(tables)}" if tables else "runs list"))
+
+
+@runs.command()
+@click.argument("run_id", metavar="ID")
+@click.option("--step", metavar="NAME", help="Only this step.")
+@shared('{"run_id", "steps": [{"step_name", "attempt", "status", "error_message", "output", "left_out", "traceback"}]}')
+def logs(options: Options, run_id: str, step: str | None) -> None:
+    """What the tasks of a run printed and logged, and where they failed. The beginning of the ID is enough.
+
+    Kept are the first 16 kB and the last 48 kB of a task, without secrets, for as long as the run.
+
+      lakeledger runs logs 0199b2c4-7e1a --step orders
+    """
+    with options.open() as ledger:
+        run = ledger.runs.get(run_id)
+        steps = [each for each in ledger.runs.steps(run.id) if step in (None, each.step_name)]
+        output = ledger.runs.output(run.id)
+    if step is not None and not steps:
+        raise NotFound(f"run {run.id} has no step {step!r}: `lakeledger runs show {run.id[: show.SHORT_ID]}` lists them")
+    if options.as_json:
+        show.print_json({"run_id": run.id, "steps": [_log(each, output.get(each.id)) for each in steps]})
+        return
+    for each in steps:
+        show.print_title(f"{each.step_name}: attempt {each.attempt}, {each.status}")
+        kept = output.get(each.id)
+        parts = [kept and kept.output.rstrip("\n"), (kept and kept.traceback) or each.error_message]
+        show.print_text("\n\n".join(part for part in parts if part) or "nothing was printed")
+        click.echo("\n")
+    if not steps:
+        click.echo("the run has no steps")
+
+
+def _log(step: Step, kept: StepOutput | None) -> dict[str, Any]:
+    return {
+        "step_name": step.step_name,
+        "attempt": step.attempt,
+        "status": step.status,
+        "error_message": step.error_message,
+        "output": kept.output if kept else "",
+        "left_out": kept.left_out if kept else 0,
+        "traceback": kept.traceback if kept else None,
+    }
 
 
 @runs.command()

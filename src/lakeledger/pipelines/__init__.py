@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING
 
 from lakeledger.db import Store
 from lakeledger.pipelines.own_session import Sessions
+from lakeledger.sync.errors import Errors
 from lakeledger.tables.checksums import Checksums
 
 if TYPE_CHECKING:
@@ -23,6 +24,7 @@ class Plane:
     checksums: Checksums
     spark: Callable[[], SparkSession]
     sessions: Sessions
+    errors: Errors
 
     @property
     def warehouse(self) -> str:

@@ -2,20 +2,29 @@
 
 from __future__ import annotations
 
+import logging
 import threading
 import time
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
 from dataclasses import dataclass, replace
+from typing import Any
 
 from lakeledger.control.documents import TaskSource
 from lakeledger.control.graph import Task
-from lakeledger.errors import LakeledgerError
+from lakeledger.errors import Failed, LakeledgerError
 from lakeledger.jobs.model import CONFIGURATION_ERRORS
-from lakeledger.pipelines import references
+from lakeledger.pipelines import capturing, references
 from lakeledger.pipelines.interrupting import Interruptible
 from lakeledger.pipelines.load import Loaded, load
 from lakeledger.pipelines.tasks import Context, run_task
 from lakeledger.runs import Status, describe
+from lakeledger.runs import output as outputs
+from lakeledger.runs.model import TRACE_LIMIT, trace_of
+from lakeledger.sync.errors import NewError, classify
+from lakeledger.sync.masking import excerpt
+
+_log = logging.getLogger(__name__)
 
 INTERRUPT_SECONDS = 0.5
 
@@ -48,6 +57,7 @@ class Attempt:
         self.context = replace(context, plane=replace(context.plane, spark=self._spark.session), ledger=bound)
         self._module = module
         self._done = done
+        self._output = capturing.Output()
         self.deadline: float | None = None  # when it has taken too long, by the monotonic clock
         self.thread = threading.Thread(target=self._work, name=f"step-{task.key}", daemon=True)
 
@@ -90,22 +100,68 @@ class Attempt:
         self._done(self)
 
     def _run(self) -> StepResult:
-        step = self.context.step
+        step, failure = self.context.step, None
         try:
-            with step:
+            with self._output.capturing(), step:
                 loaded = self._carry_out()
-                step.rows_processed = loaded.rows
                 step.metadata.update(loaded.detail)
-        except LakeledgerError as error:
-            told = " ".join(str(error).split())
-            return self.ended(Status.FAILED, error=told, retryable=not isinstance(error, CONFIGURATION_ERRORS))
         except Exception as error:  # noqa: BLE001 - the outermost loop of a step: one source must not stop the others
-            return self.ended(Status.FAILED, error=describe(error))
-        return self.ended(Status.COMPLETED, loaded)
+            failure = error
+        self._keep(failure)
+        if failure is None:
+            # A task need not say how many rows it moved: its commits count them.
+            rows = step.ended.rows_processed if step.ended else None
+            return self.ended(Status.COMPLETED, replace(loaded, rows=rows or 0))
+        told = " ".join(str(failure).split()) if isinstance(failure, LakeledgerError) else describe(failure)
+        return self.ended(Status.FAILED, error=told, retryable=not isinstance(failure, CONFIGURATION_ERRORS))
+
+    def _keep(self, failure: Exception | None) -> None:
+        """Keep what it printed and why it failed; or, if it did its work, that what failed before is settled."""
+        self.keep_output(failure)
+        if (ended := self.context.step.ended) is None:
+            return  # Whoever ended it says why.
+        if ended.status == Status.FAILED and failure:
+            self.keep_error(failure)
+        elif ended.status == Status.COMPLETED:
+            note = f"attempt {self.number} in run {ended.pipeline_logging_id} completed"
+            with _noting(self.thread.name):
+                self.context.plane.errors.source_succeeded(self._module, self.task.source.source_id, note)
+
+    def keep_output(self, failure: Exception | None = None) -> None:
+        """Keep what it printed so far, and where it failed."""
+        secrets = references.secrets_of(self.task.source)
+        output, left_out = self._output.kept(secrets)
+        trace = excerpt(trace_of(failure), TRACE_LIMIT, secrets, end=True) if failure else None
+        if output or trace:
+            with _noting(self.thread.name):
+                self.context.plane.store.persist(lambda tx, _: outputs.put(tx, self.context.step.id, output, left_out, trace))
+
+    def keep_error(self, failure: Exception | str) -> None:
+        """Write an error of this attempt to the error log. A text is why somebody else ended it."""
+        source, step, run_id = self.task.source, self.context.step, self.context.run.id
+        details = {"step": step.name, "attempt": self.number, "target": source.target or None}
+        about: dict[str, Any] = {"sync_run_id": run_id, "step_id": step.id, "error_details": details, "max_retries": 0}
+        secrets, errors = references.secrets_of(source), self.context.plane.errors
+        with _noting(self.thread.name):
+            if isinstance(failure, Exception):
+                errors.log_exception(self._module, source.source_id, failure, secrets, **about)
+            else:
+                errors.log(NewError(self._module, source.source_id, classify(Failed(failure)), failure, **about), secrets)
 
     def _carry_out(self) -> Loaded:
         known = references.values(self.context.run.run, self.task.source.source_id, self.context.parameters)
         source = references.resolved(self.task.source, known)
         if isinstance(source, TaskSource):
             return run_task(self.context, source)
-        return load(self.context.plane, self._module, source, self.context.base, self.context.step.fence, self.context.parameters)
+        loaded = load(self.context.plane, self._module, source, self.context.base, self.context.step.fence, self.context.parameters)
+        self.context.step.rows_processed = loaded.rows
+        return loaded
+
+
+@contextmanager
+def _noting(attempt: str) -> Iterator[None]:
+    """What is kept beside a step must not change how the step went."""
+    try:
+        yield
+    except LakeledgerError as error:
+        _log.warning("what %s printed or why it failed could not be kept: %s", attempt, error)

@@ -55,6 +55,12 @@ def replace(value: Any, known: Mapping[str, str]) -> Any:
             return value
 
 
+def secrets_of(source: BaseModel) -> list[str]:
+    """The values that the source takes from the environment: they must not be stored."""
+    names = (found[1] for found in REFERENCE.finditer(source.model_dump_json(by_alias=True)) if found[1].startswith(ENVIRONMENT))
+    return [value for name in names if (value := os.environ.get(name.removeprefix(ENVIRONMENT)))]
+
+
 def _meaning(found: re.Match[str], known: Mapping[str, str]) -> str:
     if found[1].startswith(ENVIRONMENT):
         return _environment(found[1].removeprefix(ENVIRONMENT))

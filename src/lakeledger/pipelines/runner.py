@@ -239,6 +239,8 @@ class _Board:
                 continue
             attempt.deadline = None
             if self._end_late_step(attempt, reason):
+                attempt.keep_output()
+                attempt.keep_error(reason)
                 del self._running[key]
                 attempt.give_up()
                 self._take(attempt, attempt.ended(Status.FAILED, error=reason, retryable=False))
@@ -273,6 +275,10 @@ class _Board:
             if run.is_open:
                 run = run_log.finish(tx, run.id, cancelled("it was told to stop"), self._actor, from_outside=True)
         self._let_go(GRACE_SECONDS)
+        for attempt in self._running.values():
+            attempt.keep_output()
+            if run.status == Status.FAILED and run.error_message:
+                attempt.keep_error(run.error_message)
         self._running.clear()
         raise Fenced(f"{run_log.ended(run)}; nothing more is started")
 

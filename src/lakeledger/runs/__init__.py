@@ -2,13 +2,13 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from datetime import timedelta
 
 from lakeledger.codec import Id
 from lakeledger.db import Store
-from lakeledger.runs import recovery, store
+from lakeledger.runs import output, recovery, store
 from lakeledger.runs.active import ActiveRun, ActiveStep
 from lakeledger.runs.heartbeats import Heartbeats
 from lakeledger.runs.model import (
@@ -21,6 +21,7 @@ from lakeledger.runs.model import (
     Run,
     Status,
     Step,
+    StepOutput,
     Transition,
     cancelled,
     completed,
@@ -44,6 +45,7 @@ __all__ = [
     "Runs",
     "Status",
     "Step",
+    "StepOutput",
     "Transition",
     "Worker",
     "cancelled",
@@ -77,6 +79,11 @@ class Runs:
         """The steps of a run, in order."""
         with self._store.read() as tx:
             return store.steps(tx, store.get(tx, run_id).id)
+
+    def output(self, run_id: str) -> Mapping[str, StepOutput]:
+        """What the steps of a run printed, and where they failed, by the step's id."""
+        with self._store.read() as tx:
+            return output.of_run(tx, store.get(tx, run_id).id)
 
     def transitions(self, entity_id: Id) -> Sequence[Transition]:
         """Every change of state of a run or a step."""

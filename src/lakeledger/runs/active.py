@@ -149,6 +149,11 @@ class ActiveStep:
         return self._new.name
 
     @property
+    def ended(self) -> Step | None:
+        """The step as it ended, if it ended by itself; None if it goes on, or somebody else ended it."""
+        return self._step if self._step and self._step.end_time else None
+
+    @property
     def fence(self) -> Fence:
         """The right to commit in this step's name."""
         return replace(self._fence, step_id=self.id)

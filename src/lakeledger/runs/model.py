@@ -122,6 +122,18 @@ class Step:
 
 
 @dataclass(frozen=True)
+class StepOutput:
+    """What a step printed, without the `left_out` characters of its middle, and where it failed: a row of `step_output`."""
+
+    step_logging_id: str
+    tenant_id: str
+    output: str
+    left_out: int
+    traceback: str | None
+    kept_at: datetime
+
+
+@dataclass(frozen=True)
 class Transition:
     """One change of state of a run or a step."""
 

@@ -138,3 +138,16 @@ values (:transition_id, :tenant_id, :entity, :entity_id, :from_status, :to_statu
 
 -- name: list_transitions
 select * from state_transitions where tenant_id = :tenant_id and entity_id = :entity_id order by transition_id
+
+-- name: put_output
+-- A step that was given up may still print: what is kept last is what is kept.
+insert into step_output (step_logging_id, tenant_id, output, left_out, traceback, kept_at)
+values (:step_id, :tenant_id, :output, :left_out, :traceback, :now)
+on conflict (step_logging_id) do update
+   set output = excluded.output, left_out = excluded.left_out, traceback = coalesce(excluded.traceback, step_output.traceback),
+       kept_at = excluded.kept_at
+
+-- name: list_output
+select step_output.* from step_output join step_logs on step_logs.step_logging_id = step_output.step_logging_id
+ where step_logs.tenant_id = :tenant_id and step_logs.pipeline_logging_id = :run_id
+ order by step_logs.step_index

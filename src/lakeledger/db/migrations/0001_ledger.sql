@@ -76,6 +76,16 @@ create table step_logs (
 create index step_logs_by_run on step_logs (pipeline_logging_id, step_index);
 create index step_logs_by_time on step_logs (tenant_id, start_time desc);
 
+-- What a step printed and where it failed, capped and without secrets.
+create table step_output (
+    step_logging_id text primary key references step_logs (step_logging_id) on delete cascade,
+    tenant_id       text not null,
+    output          text not null,
+    left_out        bigint not null,
+    traceback       text,
+    kept_at         timestamptz not null
+);
+
 create table state_transitions (
     transition_id text primary key,
     tenant_id     text not null,

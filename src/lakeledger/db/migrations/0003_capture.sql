@@ -26,6 +26,7 @@ create table error_log (
     id              text primary key,
     tenant_id       text not null,
     sync_run_id     text,
+    step_id         text,
     schema_name     text not null,
     table_name      text,
     name_key        text not null,
@@ -62,6 +63,7 @@ create index error_log_groups on error_log (tenant_id, status, fingerprint, sche
 create index error_log_due on error_log (tenant_id, retry_after) where status = 'open' and retry_after is not null;
 create index error_log_settled on error_log (tenant_id, resolved_at, id) where status <> 'open';
 create index error_log_of_letter on error_log (tenant_id, dead_letter_id) where dead_letter_id is not null;
+create index error_log_of_steps on error_log (tenant_id, name_key) where status = 'open' and step_id is not null;
 create index error_log_of_run on error_log (tenant_id, sync_run_id) where sync_run_id is not null;
 
 create table dead_letter_queue (

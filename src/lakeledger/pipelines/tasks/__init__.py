@@ -62,8 +62,9 @@ def run_task(context: Context, source: TaskSource) -> Loaded:
         if type(error).__module__.partition(".")[0] in ("pyspark", "py4j"):
             raise translated(error) from error
         raise
-    rows = facts.get("rows")
-    return Loaded(rows if isinstance(rows, int) else 0, None, _storable(source.source_id, facts), said=DONE)
+    if isinstance(rows := facts.get("rows"), int):
+        context.step.rows_processed = rows
+    return Loaded(0, None, _storable(source.source_id, facts), said=DONE)
 
 
 def _run(context: Context, source: TaskSource) -> dict[str, Any]:

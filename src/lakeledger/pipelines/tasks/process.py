@@ -13,6 +13,7 @@ from pathlib import Path
 from typing import IO, cast
 
 from lakeledger.errors import Failed, Invalid
+from lakeledger.pipelines import capturing
 
 KEPT_LINES = 30
 POLL_SECONDS = 0.1
@@ -37,7 +38,7 @@ def run(command: Sequence[str], *, folder: Path, stop: threading.Event, environm
     except OSError as error:
         raise Invalid(f"cannot start {name} in {folder}: {error.strerror}") from error
     lines: deque[str] = deque(maxlen=KEPT_LINES)
-    reader = threading.Thread(target=_read, args=(process, lines), name=f"output-of-{process.pid}", daemon=True)
+    reader = threading.Thread(target=_read, args=(process, lines, capturing.current()), name=f"output-of-{process.pid}", daemon=True)
     reader.start()
     try:
         code = _wait(process, stop)
@@ -52,9 +53,12 @@ def run(command: Sequence[str], *, folder: Path, stop: threading.Event, environm
     return list(lines)
 
 
-def _read(process: subprocess.Popen[str], lines: deque[str]) -> None:
-    with cast("IO[str]", process.stdout) as output:
-        lines.extend(line.rstrip("\n") for line in output)
+def _read(process: subprocess.Popen[str], lines: deque[str], output: capturing.Output | None) -> None:
+    with cast("IO[str]", process.stdout) as printed:
+        for line in printed:
+            lines.append(line.rstrip("\n"))
+            if output:
+                output.write(line)
 
 
 def _wait(process: subprocess.Popen[str], stop: threading.Event) -> int:

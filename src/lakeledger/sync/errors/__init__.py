@@ -35,6 +35,7 @@ __all__ = [
 HOLD_SECONDS = 300.0
 # Of so many errors that were taken and never reported, a handle remembers under which claim.
 REMEMBERED = 10_000
+SETTLED_AT_ONCE = 500
 
 
 @dataclass(frozen=True)
@@ -134,6 +135,18 @@ class Errors:
         """
         with self._store.write() as tx:
             return store.retry_now(tx, error_id)
+
+    def source_succeeded(self, schema: str, table: str, note: str) -> int:
+        """A step did the work of a source: the errors of the steps that failed to do it are resolved. How many."""
+        with self._store.read() as tx:
+            if not store.has_step_errors(tx, schema, table):
+                return 0
+        count = 0
+        while True:
+            with self._store.write() as tx:
+                count += (settled := store.settle_step_errors(tx, schema, table, self._actor, note, SETTLED_AT_ONCE))
+            if settled < SETTLED_AT_ONCE:
+                return count
 
     def resolve(self, error_id: Id, note: str | None = None, by: str | None = None) -> ErrorLog:
         """The error is dealt with; its dead letters are resolved. Raises NotFound, or Conflict if it is settled or a letter is held."""

@@ -51,6 +51,7 @@ def draft(new: NewError, masking: Masking, retry: RetryPolicy, secrets: Iterable
     columns = {
         "id": clock.new_id(),
         "sync_run_id": id_of(new.sync_run_id),
+        "step_id": new.step_id,
         "schema_name": writable(new.schema_name),
         "table_name": writable(new.table_name) if new.table_name else None,
         "name_key": lookup.table_key(new.schema_name, new.table_name),

@@ -31,6 +31,7 @@ class NewError:
     error_type: ErrorType | str
     error_message: object
     sync_run_id: Id | None = None
+    step_id: str | None = None
     error_code: object = None
     error_details: Any = None
     stack_trace: object = None
@@ -50,6 +51,7 @@ class ErrorLog:
     id: str
     tenant_id: str
     sync_run_id: str | None
+    step_id: str | None
     schema_name: str
     table_name: str | None
     name_key: str

@@ -1,9 +1,9 @@
 -- name: add_error
 insert into error_log (
-    id, tenant_id, sync_run_id, schema_name, table_name, name_key, error_type, error_code, error_message, error_details, stack_trace,
+    id, tenant_id, sync_run_id, step_id, schema_name, table_name, name_key, error_type, error_code, error_message, error_details, stack_trace,
     record_data, record_complete, operation_type, fingerprint, status, retry_count, max_retries, retry_after, dead_letter_id, occurred_at
 ) values (
-    :id, :tenant_id, :sync_run_id, :schema_name, :table_name, :name_key, :error_type, :error_code, :error_message, :error_details, :stack_trace,
+    :id, :tenant_id, :sync_run_id, :step_id, :schema_name, :table_name, :name_key, :error_type, :error_code, :error_message, :error_details, :stack_trace,
     :record_data, :record_complete, :operation_type, :fingerprint, 'open', 0, :max_retries, :retry_after, :dead_letter_id, :now
 )
 
@@ -98,3 +98,16 @@ update dead_letter_queue
    set status = 'resolved', resolved_at = :now, resolved_by = :by, resolution_method = 'retried', resolution_note = :note,
        claimed_by = null, claimed_until = null
  where tenant_id = :tenant_id and id = :id and status in ('pending', 'processing')
+
+-- name: has_step_errors
+select 1 as found from error_log
+ where tenant_id = :tenant_id and name_key = :name_key and status = 'open' and step_id is not null
+ limit 1
+
+-- name: settle_step_errors
+-- So many at a time: a source may have failed every minute for weeks.
+update error_log
+   set status = 'resolved', resolved_at = :now, resolved_by = :by, resolution_note = :note, retry_after = null
+ where id in (select id from error_log
+               where tenant_id = :tenant_id and name_key = :name_key and status = 'open' and step_id is not null
+               limit :page_size)

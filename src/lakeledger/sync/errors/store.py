@@ -143,6 +143,17 @@ def settle(tx: Transaction, error_id: Id, how: Ending, actor: str) -> ErrorLog:
     return error
 
 
+def has_step_errors(tx: Transaction, schema_name: str, table_name: str) -> bool:
+    """Whether steps that carried out that source have failed since it last succeeded."""
+    return tx.one(sql.has_step_errors, name_key=lookup.table_key(schema_name, table_name)) is not None
+
+
+def settle_step_errors(tx: Transaction, schema_name: str, table_name: str, by: str, note: str, limit: int) -> int:
+    """Resolve errors of steps that carried out that source, at most `limit`; how many."""
+    key = lookup.table_key(schema_name, table_name)
+    return tx.execute(sql.settle_step_errors, name_key=key, by=storable(by), note=storable(note), page_size=limit)
+
+
 def open_error(tx: Transaction, error_id: Id) -> ErrorLog:
     """The error, if it is open. Raises NotFound, or Conflict that says who settled it and when."""
     error = get(tx, error_id)

@@ -157,6 +157,10 @@ BUILT_IN = {
     "AttributeError": _TRANSFORMATION,
     "ValueError": _VALIDATION,
     "AssertionError": _VALIDATION,
+    # Ours, unless what they were raised from tells more.
+    "Invalid": _VALIDATION,
+    "Forbidden": _PERMISSION,
+    "Unavailable": _CONNECTION,
 }
 
 _WORDS = {
