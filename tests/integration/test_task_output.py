@@ -66,8 +66,9 @@ def test_what_a_task_prints_and_logs_is_kept_and_still_shown(ledger: Ledger, tmp
         tmp_path,
         """\
 import logging, sys
+import click
 def tell(context, name):
-    print(name, "on stdout")
+    click.echo(f"{name} on stdout")
     print(name, "on stderr", file=sys.stderr)
     logging.getLogger("mine").warning("%s logged", name)
     if name == "bad":
@@ -84,7 +85,7 @@ def silent(): pass
     assert {name: output.output.splitlines() for name, output in kept.items()} == {
         name: [f"{name} on stdout", f"{name} on stderr", f"WARNING:mine:{name} logged"] for name in ("good", "bad")
     }
-    assert f"{tmp_path}/steps.py:7 in tell\nValueError: no luck" in str(kept["bad"].traceback)
+    assert f"{tmp_path}/steps.py:8 in tell\nValueError: no luck" in str(kept["bad"].traceback)
     assert kept["good"].traceback is None
     assert "good on stdout" in capsys.readouterr().out
     assert (sys.stdout, sys.stderr, logging.getLogger().handlers) == before

@@ -98,9 +98,10 @@ class _Router:
         self._stream = stream
 
     def write(self, text: str) -> int:
+        written = int(self._stream.write(text) or 0)  # first: whoever tries whether it takes bytes is refused here
         if output := _current.get():
             output.write(text)
-        return int(self._stream.write(text) or 0)
+        return written
 
     def writelines(self, lines: Iterable[str]) -> None:
         for line in lines:
