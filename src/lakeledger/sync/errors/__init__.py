@@ -141,10 +141,10 @@ class Errors:
         with self._store.read() as tx:
             if not store.has_step_errors(tx, schema, table):
                 return 0
-        count = 0
+        count, how = 0, drafts.ending(ErrorStatus.RESOLVED, self._actor, note)
         while True:
             with self._store.write() as tx:
-                count += (settled := store.settle_step_errors(tx, schema, table, self._actor, note, SETTLED_AT_ONCE))
+                count += (settled := store.settle_step_errors(tx, schema, table, how, SETTLED_AT_ONCE))
             if settled < SETTLED_AT_ONCE:
                 return count
 

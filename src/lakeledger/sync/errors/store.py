@@ -148,10 +148,10 @@ def has_step_errors(tx: Transaction, schema_name: str, table_name: str) -> bool:
     return tx.one(sql.has_step_errors, name_key=lookup.table_key(schema_name, table_name)) is not None
 
 
-def settle_step_errors(tx: Transaction, schema_name: str, table_name: str, by: str, note: str, limit: int) -> int:
+def settle_step_errors(tx: Transaction, schema_name: str, table_name: str, how: Ending, limit: int) -> int:
     """Resolve errors of steps that carried out that source, at most `limit`; how many."""
     key = lookup.table_key(schema_name, table_name)
-    return tx.execute(sql.settle_step_errors, name_key=key, by=storable(by), note=storable(note), page_size=limit)
+    return tx.execute(sql.settle_step_errors, name_key=key, by=how.by, note=how.note, page_size=limit)
 
 
 def open_error(tx: Transaction, error_id: Id) -> ErrorLog:
