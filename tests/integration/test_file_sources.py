@@ -3,9 +3,15 @@
 from __future__ import annotations
 
 from pathlib import Path
+from typing import TYPE_CHECKING
 
-from integration.loading import HEADER, error_of, only, orders, put, rows, run
+import pytest
+
+from integration.loading import HEADER, SCHEMA, error_of, only, orders, put, rows, run
 from lakeledger import Ledger
+
+if TYPE_CHECKING:
+    from pyspark.sql import SparkSession
 
 # Known by content
 
@@ -50,3 +56,113 @@ def test_files_that_rotate_bring_only_what_is_new(lake: Ledger, base: Path) -> N
     assert [row[0] for row in rows(lake.read("orders"))] == [1, 2, 3]
     assert [Path(known.path).name for known in lake.positions.files("shop.orders")] == ["1.csv", "2.csv", "today.csv"]
     assert lake.positions.get("shop.orders").position_data["files"] == 3
+
+
+# Columns that are missing
+
+WHOLE = "select 1 as id, 'a' as name, 1.5d as price"
+
+
+def declared(format: str, schema: str | None = SCHEMA, **config: str) -> str:
+    """A module that loads the files of all folders below `orders`."""
+    return orders(f"orders/*/*.{format}", schema=schema, format=format, **config)
+
+
+def arrive(spark: SparkSession, base: Path, format: str, name: str, query: str) -> None:
+    """A folder of files, as another Spark leaves them."""
+    spark.sql(query).coalesce(1).write.format(format).save(str(base / "orders" / name))
+
+
+@pytest.mark.parametrize("format", ["json", "parquet"])
+@pytest.mark.parametrize("schema", [SCHEMA, None], ids=["declared", "of the table"])
+@pytest.mark.parametrize(
+    ("query", "column"),
+    [("select 2 as id, 2.5d as price", "name"), ("select 2 as id, 'b' as nom, 2.5d as price", "name")],
+    ids=["missing", "renamed"],
+)
+def test_a_column_that_is_missing_from_a_file_is_an_error_that_names_both(
+    sqlite_lake: Ledger, spark: SparkSession, base: Path, format: str, schema: str | None, query: str, column: str
+) -> None:
+    arrive(spark, base, format, "1", WHOLE)
+    assert only(run(sqlite_lake, declared(format, schema), base)).error is None
+    arrive(spark, base, format, "2", WHOLE)
+    arrive(spark, base, format, "3", query)
+    error = error_of(sqlite_lake, run(sqlite_lake, declared(format, schema), base))
+    assert "/orders/3/part-" in error
+    assert f"lacks the column {column}: it has " in error
+    assert "optional_columns" in error
+    assert sqlite_lake.read("orders").count() == 1
+
+
+@pytest.mark.parametrize("format", ["json", "parquet"])
+def test_a_column_that_is_declared_optional_may_be_missing(sqlite_lake: Ledger, spark: SparkSession, base: Path, format: str) -> None:
+    document = declared(format).replace("          format:", '          optional_columns: ["Name"]\n          format:')
+    arrive(spark, base, format, "1", "select 2 as id, 2.5d as price")
+    assert only(run(sqlite_lake, document, base)).error is None
+    assert rows(sqlite_lake.read("orders")) == [(2, None, 2.5)]
+    arrive(spark, base, format, "2", "select 3 as id, 'c' as name")
+    assert "lacks the column price" in error_of(sqlite_lake, run(sqlite_lake, document, base))
+    misspelt = document.replace('["Name"]', "[nmae]")
+    assert "optional_columns of orders/*/*." in error_of(sqlite_lake, run(sqlite_lake, misspelt, base))
+
+
+@pytest.mark.parametrize(
+    ("text", "missing"),
+    [
+        ('{"id": 1, "name": "a"}\n{"id": 2, "price": 2.5}\n', None),
+        ('{"id": 1, "name": null, "price": null}\n', None),
+        ('\n{"id": 1, "name": "a", "price": 1.5, "more": {"name": 1}}\n\n', None),
+        ('[{"id": 1, "name": "a"}, {"id": 2, "price": 2.5}]\n', None),
+        ("", None),
+        ('{"id": 1, "NAME": "a", "price": 1.5}\n', "name"),
+        ('{"id": 1, "more": {"name": 1}, "price": 1.5}\n', "name"),
+        ('[{"id": 1}, {"id": 2, "price": 2.5}]\n', "name"),
+        ("{}\n", "id, name, price"),
+    ],
+    ids=["in some rows", "null", "blank lines", "arrays", "no rows", "other case", "deeper", "arrays without", "empty"],
+)
+def test_a_json_column_is_missing_if_no_row_has_it(sqlite_lake: Ledger, base: Path, text: str, missing: str | None) -> None:
+    put(base / "orders/a/1.json", text)
+    put(base / "orders/a/2.json", '{"id": 7, "name": "g", "price": 7.5}\n')
+    result = run(sqlite_lake, declared("json"), base)
+    if missing is None:
+        assert only(result).error is None
+    else:
+        assert f"/orders/a/1.json lacks the column {missing}: " in error_of(sqlite_lake, result)
+
+
+def test_json_documents_of_many_lines_are_looked_at_as_a_whole(sqlite_lake: Ledger, base: Path) -> None:
+    document = declared("json").replace("          format:", "          options: {multiLine: true}\n          format:")
+    put(base / "orders/a/1.json", '[\n  {"id": 1,\n   "name": "a"},\n  {"id": 2, "price": 2.5}\n]\n')
+    assert run(sqlite_lake, document, base).rows == 2
+    put(base / "orders/a/2.json", '{\n  "id": 1,\n  "name": "a"\n}\n')
+    assert "/orders/a/2.json lacks the column price" in error_of(sqlite_lake, run(sqlite_lake, document, base))
+
+
+def test_columns_that_stand_in_the_folders_are_not_missing(sqlite_lake: Ledger, spark: SparkSession, base: Path) -> None:
+    spark.sql("select 1 as id, 'a' as name, 1 as day").write.partitionBy("day").parquet(str(base / "orders"))
+    document = declared("parquet", "id int, name string, day int")
+    assert "lacks the column day" in error_of(sqlite_lake, run(sqlite_lake, document, base))
+    based = document.replace("          format:", f'          options: {{basePath: "{base}/orders"}}\n          format:')
+    assert only(run(sqlite_lake, based, base)).error is None
+    assert rows(sqlite_lake.read("orders")) == [(1, "a", 1)]
+
+
+@pytest.mark.parametrize(
+    ("found", "read_as"),
+    [("int", "bigint"), ("smallint", "int"), ("float", "double"), ("decimal(5,2)", "decimal(10,2)"), ("decimal(5,2)", "decimal(38,6)")],
+)
+def test_a_column_may_be_narrower_in_a_file(sqlite_lake: Ledger, spark: SparkSession, base: Path, found: str, read_as: str) -> None:
+    arrive(spark, base, "parquet", "1", f"select cast(7 as {found}) as n")
+    assert only(run(sqlite_lake, declared("parquet", f"n {read_as}"), base)).error is None
+    assert [float(row.n) for row in sqlite_lake.read("orders").collect()] == [7.0]
+
+
+@pytest.mark.parametrize(
+    ("found", "read_as"), [("bigint", "int"), ("int", "smallint"), ("decimal(10,2)", "decimal(5,2)"), ("decimal(10,4)", "decimal(10,2)")]
+)
+def test_a_column_may_not_be_wider_in_a_file(sqlite_lake: Ledger, spark: SparkSession, base: Path, found: str, read_as: str) -> None:
+    arrive(spark, base, "parquet", "1", f"select cast(70000 as {found}) as n")
+    error = error_of(sqlite_lake, run(sqlite_lake, declared("parquet", f"n {read_as}"), base))
+    assert "/orders/1/part-" in error
+    assert "has the column n as " in error

@@ -163,6 +163,11 @@ def test_all_problems_are_told_at_once_in_the_order_of_lines() -> None:
     assert [problem.split(":")[1] for problem in found] == ["10", "14", "19"]
 
 
+def test_columns_of_a_csv_are_not_optional() -> None:
+    wrong = changed(("          options:", "          optional_columns: [id]\n          options:"))
+    assert problems(wrong) == ["shop.yaml:8:9: a CSV has all columns of its header or fails: optional_columns are for json and parquet"]
+
+
 def test_changed_files_are_not_loaded_beside_their_old_rows() -> None:
     wrong = changed(("          options:", "          changed_files: load\n          options:"))
     assert problems(wrong) == [

@@ -50,6 +50,7 @@ class FilesConfig(Part):
     schema_text: str | None = Field(None, alias="schema")
     options: dict[str, Text] = Field(default_factory=dict)
     changed_files: Literal["refuse", "load", "ignore"] = "refuse"
+    optional_columns: tuple[Text, ...] = Field((), description="Columns that may be missing from a file; its rows have NULL there.")
 
     @field_validator("path")
     @classmethod
@@ -57,6 +58,12 @@ class FilesConfig(Part):
         if scrub(path) != path:
             raise PydanticCustomError("unsafe", "the path holds a password, which would be kept with every file: give it to Spark instead")
         return path
+
+    @model_validator(mode="after")
+    def _can_miss_a_column(self) -> FilesConfig:
+        if self.optional_columns and self.format == "csv":
+            raise PydanticCustomError("unsafe", "a CSV has all columns of its header or fails: optional_columns are for json and parquet")
+        return self
 
 
 class IngestConfig(Part):

@@ -30,6 +30,17 @@ class Parquet:
         return FileFacts(footer.num_rows, first.compression.lower() if first else "none", _bounds(footer))
 
 
+def footer_types(storage: Storage, path: str) -> dict[str, str] | None:
+    """The columns of a file with their types, in pyarrow's words; None if it is no Parquet, or not there."""
+    from pyarrow import ArrowInvalid, parquet
+
+    try:
+        schema = parquet.read_schema(storage.inner(path), filesystem=storage.filesystem)
+    except (ArrowInvalid, OSError):
+        return None
+    return {field.name: str(field.type) for field in schema}
+
+
 def _bounds(footer: parquet.FileMetaData) -> Bounds:
     bounds: Bounds = {}
     for index in range(footer.num_columns):

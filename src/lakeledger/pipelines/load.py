@@ -104,7 +104,7 @@ def _clean(line: str) -> str:
 def _load_files(plane: Plane, module: str, source: FilesSource, base: Path, fence: Fence) -> Loaded:
     config, target = source.source_config, source.target_config.name
     origin = Source(module, source.source_id)
-    spec = files.Files(config.path, config.format, config.schema_text, config.options, config.changed_files)
+    spec = files.Files(config.path, config.format, config.schema_text, config.options, config.changed_files, config.optional_columns)
     found = files.as_declared(files.discover(config.path, base), config.path, base)
     with plane.store.read() as tx:
         marker = positions.find(tx, origin)

@@ -16,7 +16,9 @@ from lakeledger.errors import Failed, Invalid
 from lakeledger.lake import Storage, StoredFile
 from lakeledger.lake.storage import PARALLEL
 from lakeledger.pipelines.read import literal
+from lakeledger.pipelines.sources import columns
 from lakeledger.sync import FilesPosition, SourceFile
+from lakeledger.tables.schema import Schema, column_names
 
 if TYPE_CHECKING:
     from pyspark.sql import DataFrame, SparkSession
@@ -37,13 +39,17 @@ OnChange = Literal["refuse", "load", "ignore"]
 
 @dataclass(frozen=True)
 class Files:
-    """A declared set of files. `changed_files` says what to do with one that was read and then changed; a full load reads it anyway."""
+    """A declared set of files. `changed_files` says what to do with one that was read and then changed; a full load reads it anyway.
+
+    `optional_columns` are those that may be missing from a file: its rows have NULL there.
+    """
 
     path: str
     format: str = "csv"
     schema: str | None = None
     options: Mapping[str, str] | None = None
     changed_files: OnChange = "refuse"
+    optional_columns: tuple[str, ...] = ()
 
 
 @dataclass(frozen=True)
@@ -120,18 +126,19 @@ def read(spark: SparkSession, source: Files, files: list[SourceFile], table_sche
     """The rows of these files: by the declared schema, else by the table's, else as Spark infers it. Raises Invalid."""
     from pyspark.sql.types import StructType
 
-    paths = [literal(_whole_path(file.path, base)) for file in files]
+    whole = [_whole_path(file.path, base) for file in files]
     options = {**DEFAULTS[source.format], **(source.options or {})}
     reader = spark.read.format(source.format).options(**options)
-    if source.schema:
-        return reader.schema(_parse_schema(source.schema)).load(paths)
-    if table_schema is None:
-        return reader.options(**INFER[source.format]).load(paths)
-    known = StructType.fromJson(table_schema)
-    if source.format != "csv":
-        # Read by a schema, Spark drops what the schema does not name without a word. (A CSV's header is compared with it.)
-        _refuse_new_columns(source, reader.options(**INFER[source.format]).load(paths).columns, known.names)
-    return spark.read.format(source.format).options(**options).schema(known).load(paths)
+    schema = _parse_schema(source.schema) if source.schema else StructType.fromJson(table_schema) if table_schema else None
+    if schema is None:
+        return reader.options(**INFER[source.format]).load([literal(path) for path in whole])
+    expected = _expected(source, schema.jsonValue())
+    match source.format:  # A CSV's header is compared by Spark.
+        case "parquet":
+            columns.check_parquet(whole, expected, options)
+        case "json" if expected.required or not expected.allow_new:
+            columns.check_json(spark, [literal(path) for path in whole], expected, options)
+    return reader.schema(schema).load([literal(path) for path in whole])
 
 
 def identify(files: Sequence[StoredFile], base: Path = ROOT) -> list[SourceFile]:
@@ -197,10 +204,12 @@ def _position(files: Mapping[str, SourceFile]) -> FilesPosition:
     return FilesPosition.of(file.identity for file in files.values())
 
 
-def _refuse_new_columns(source: Files, given: Iterable[str], known: Iterable[str]) -> None:
-    expected = {codec.fold(name) for name in known}
-    if new := [name for name in given if codec.fold(name) not in expected]:
-        raise Invalid(f"{source.path} has new columns that the table does not have: {', '.join(new)}; declare the schema to leave them out")
+def _expected(source: Files, schema: Schema) -> columns.Expected:
+    optional = {codec.fold(name): name for name in source.optional_columns}
+    if unknown := optional.keys() - {codec.fold(name) for name in column_names(schema)}:
+        names = ", ".join(column_names(schema))
+        raise Invalid(f"optional_columns of {source.path} has {optional[min(unknown)]!r}, which is no column: there is {names}")
+    return columns.Expected(schema, frozenset(optional), allow_new=source.schema is not None)
 
 
 def _parse_schema(text: str) -> StructType:
