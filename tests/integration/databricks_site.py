@@ -108,7 +108,7 @@ class Site:
 
     def tracked(self, name: str = "shop") -> TrackedJob | None:
         with self.ledger.store.read() as tx:
-            return tracking.find(tx, self.deployment.table.location, name, self.deployment.backend.name)
+            return tracking.find(tx, self.deployment.table.identity, name, self.deployment.backend.name)
 
 
 @contextmanager

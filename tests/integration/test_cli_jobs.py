@@ -166,6 +166,33 @@ def test_a_run_that_was_asked_for_is_cancelled(deployed: list[str]) -> None:
     refused(["jobs", "cancel", "nobody", *deployed], 2, "NotFound", "nobody")
 
 
+def test_a_job_is_deleted_only_when_asked_to_and_comes_back_with_its_module(deployed: list[str]) -> None:
+    run_id = answer("jobs", "run", "shop", *deployed)["run_id"]
+    preview = answer("jobs", "delete", "shop", *deployed)
+    job_id = preview["job"]["job_id"]
+    assert (preview["applied"], preview["cancels"], preview["run_id"]) == (False, [run_id], None)
+    text = shown("jobs", "delete", "shop", "--reason", "no longer used", *deployed)
+    assert "nothing was deleted" in text
+    assert f"next: lakeledger jobs delete {job_id} --reason 'no longer used' --apply" in text
+    assert len(answer("jobs", "list", *deployed)["jobs"]) == 2
+    done = answer("jobs", "delete", job_id[:-1], "--reason", "no longer used", "--apply", *deployed)
+    assert (done["applied"], done["job"]["job_id"]) == (True, job_id)
+    assert [job["module_name"] for job in answer("jobs", "list", *deployed)["jobs"]] == ["crm"]
+    assert answer("scheduler", "--once", *deployed)["runs"] == []
+    newest = answer("control", "audit", *deployed)["entries"][0]
+    assert [(change["module_name"], change["action"], change["job_id"]) for change in newest["changes"]] == [("shop", "remove", job_id)]
+    assert newest["changes"][0]["changes"] == ["deleted by hand: no longer used"]
+    refused(["jobs", "delete", "shop", "--apply", *deployed], 2, "NotFound", "no job 'shop' on local")
+    (again,) = (each for each in answer("apply", "--yes", *deployed)["results"] if each["module_name"] == "shop")
+    assert (again["action"], again["job_id"] != job_id) == ("create", True)
+
+
+def test_a_job_is_not_deleted_while_its_control_table_is_applied(deployed: list[str], ledger: Ledger) -> None:
+    with ledger.run("apply:etl_control", exclusive=True):
+        refused(["jobs", "delete", "shop", "--apply", *deployed], 1, "Conflict", "apply:etl_control")
+    assert answer("jobs", "show", "shop", *deployed)["job"]["module_name"] == "shop"
+
+
 def test_the_scheduler_says_how_runs_went(deployed: list[str]) -> None:
     answer("jobs", "run", "crm", *deployed)
     (run,) = answer("scheduler", "--once", *deployed, code=1)["runs"]

@@ -9,9 +9,9 @@ from typing import Any
 import pytest
 
 import lakeledger
-from databricks_server import serving
+from databricks_server import DatabricksServer, serving
 from integration.databricks_site import DAILY, Site, module, notebook, opened
-from lakeledger import Conflict
+from lakeledger import Conflict, config
 from lakeledger.control.monitor import MetadataMonitor
 from lakeledger.jobs import CONTENT_TAG, MODULE_TAG, OWNER_TAG
 
@@ -60,7 +60,7 @@ def test_every_type_of_task_becomes_a_task_of_one_job(site: Site) -> None:
     assert made["schedule"] == {"quartz_cron_expression": "0 30 6 ? * MON-FRI", "timezone_id": "Europe/Berlin", "pause_status": "UNPAUSED"}
     assert site.settings("plain")["schedule"]["quartz_cron_expression"] == "0 0 5 * * ?"
     assert made["parameters"] == [{"name": "day", "default": "today"}, {"name": "region", "default": "eu"}]
-    assert made["tags"].items() >= {"team": "shop", OWNER_TAG: site.deployment.table.location, MODULE_TAG: "everything"}.items()
+    assert made["tags"].items() >= {"team": "shop", OWNER_TAG: site.deployment.owner, MODULE_TAG: "everything"}.items()
     assert made["email_notifications"] == {"on_failure": ["ops@example.com", "ada@example.com"], "on_success": ["ada@example.com"]}
     assert (made["name"], made["description"], made["timeout_seconds"], made["max_concurrent_runs"]) == (
         "everything",
@@ -347,6 +347,20 @@ def test_one_ledger_deploys_one_table_to_two_workspaces(site: Site, tmp_path: Pa
             assert site.kinds() == there.kinds() == {"shop": "unchanged"}
             assert (site.apply()["shop"][1], there.apply()["shop"][1]) == (here[1], other[1])
         assert (len(site.server.workspace.jobs), len(second.workspace.jobs)) == (1, 2)
+
+
+def test_another_checkout_of_a_project_finds_its_jobs_and_another_project_does_not(server: DatabricksServer, tmp_path: Path) -> None:
+    done = []
+    for folder in (tmp_path / "one/shop", tmp_path / "two/shop", tmp_path / "two/stock"):
+        folder.mkdir(parents=True)
+        (folder / "lakeledger.toml").write_text("")
+        settings = config.read_file(folder / "lakeledger.toml")
+        with lakeledger.open(settings) as ledger, opened(server, ledger, folder / "control/etl_control") as site:
+            site.put(module("load"))
+            done.append(site.apply()["load"])
+            assert site.kinds(prune=True) == {"load": "unchanged"}
+    assert [kind for kind, _ in done] == ["create", "adopt", "create"]
+    assert done[0][1] == done[1][1] != done[2][1]
 
 
 @on_sqlite

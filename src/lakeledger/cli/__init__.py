@@ -24,7 +24,7 @@ COMMANDS = {
     "control": ("lakeledger.cli.control:control", "What should run: load, look at, change the control table."),
     "plan": ("lakeledger.cli.plan:plan", "What would happen to which job, and why."),
     "apply": ("lakeledger.cli.apply:apply", "Bring the jobs to what the control table says."),
-    "jobs": ("lakeledger.cli.jobs:jobs", "The modules' jobs: list, show, run, pause and resume."),
+    "jobs": ("lakeledger.cli.jobs:jobs", "The modules' jobs: list, show, run, pause, delete."),
     "scheduler": ("lakeledger.cli.scheduler:scheduler", "Carry out local jobs when they are due."),
     "monitor": ("lakeledger.cli.monitor:monitor", "Keep jobs in step with the control table and a folder."),
     "runs": ("lakeledger.cli.runs:runs", "What ran: list, show, explain, logs, cancel; end lost runs."),

@@ -41,7 +41,7 @@ class Control:
         from lakeledger.jobs import tracking
 
         with self.ledger.store.read() as tx:
-            tracked = tracking.list_all(tx, self.table.location)
+            tracked = tracking.list_all(tx, self.table.identity)
         backend = self.ledger.settings.control.backend
         return {job.module_name: job for job in tracked if job.backend.partition(":")[0] == backend}
 
@@ -50,11 +50,12 @@ class Control:
 def open_table(options: Options, name: str | None, *, must_exist: bool = True) -> Iterator[Control]:
     """The ledger with the control table of that name, or of the settings. Raises NotFound if it must be there and is not."""
     from lakeledger.control import table as tables
-    from lakeledger.control.opening import locate
+    from lakeledger.control.opening import identify, locate
 
     with options.open() as ledger:
         location = locate(given(name) or ledger.settings.control.table, ledger.settings.base)
-        table = tables.open(location, ledger.spark if tables.is_catalog_name(location) else None)
+        spark = ledger.spark if tables.is_catalog_name(location) else None
+        table = tables.open(location, spark, identify(location, ledger.settings))
         if must_exist:
             require(table)
         yield Control(ledger, table)

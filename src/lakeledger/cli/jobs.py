@@ -3,9 +3,9 @@
 from __future__ import annotations
 
 import shlex
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any
 
 import click
@@ -18,6 +18,7 @@ from lakeledger.errors import Invalid, NotFound
 from lakeledger.redaction import scrub, scrub_value
 
 if TYPE_CHECKING:
+    from lakeledger import Ledger
     from lakeledger.jobs import Job, JobBackend
     from lakeledger.jobs.model import JobRun
 
@@ -28,10 +29,10 @@ NAMED = 5
 
 @dataclass(frozen=True)
 class Jobs:
-    """The jobs of one backend, and what only the local one knows of them. `switched_off`: the ids of those whose module is off or gone."""
+    """The jobs of one backend, what only the local one knows of them, and as what they were last applied, by id: `active` or `paused`."""
 
     backend: JobBackend
-    switched_off: frozenset[str] = frozenset()
+    states: Mapping[str, str] = field(default_factory=dict)
 
     def get(self, word: str) -> Job:
         """The job with that id, the beginning of an id, or the name of its module. Raises NotFound or Invalid."""
@@ -56,16 +57,20 @@ class Jobs:
             "module_name": job.module_name,
             "name": job.name,
             "control_table": job.tags.get(OWNER_TAG),
-            "is_switched_off": job.job_id in self.switched_off,
-            "is_paused": job.is_paused or job.job_id in self.switched_off,
+            "is_switched_off": self.is_switched_off(job),
+            "is_paused": job.is_paused or self.is_switched_off(job),
             "starts": starts(job.settings),
             "next_run_at": self.backend.get(job.job_id).next_run_at if isinstance(self.backend, LocalBackend) else None,
             "settings": scrub_value(packed(job.settings)),
         }
 
+    def is_switched_off(self, job: Job) -> bool:
+        """Whether its module is switched off or gone from the control table."""
+        return self.states.get(job.job_id) == "paused"
+
     def refuse_switched_off(self, job: Job) -> None:
-        """Raises Invalid if its module is switched off or gone from the control table."""
-        if job.job_id in self.switched_off:
+        """Raises Invalid if it is."""
+        if self.is_switched_off(job):
             name = shlex.quote(job.module_name or job.name)
             raise Invalid(
                 f"job {job.name} is switched off: its module has no active source in the control table, or is gone from it; "
@@ -92,18 +97,22 @@ class Jobs:
 @contextmanager
 def open_jobs(options: Options) -> Iterator[Jobs]:
     """The jobs of the settings' backend. Raises NotInstalled or Invalid."""
+    with options.open() as ledger:
+        yield jobs_of(ledger)
+
+
+def jobs_of(ledger: Ledger) -> Jobs:
+    """The same of an open ledger."""
     from lakeledger.jobs import open_backend, tracking
 
-    with options.open() as ledger:
-        backend = open_backend(ledger.settings.control.backend, ledger.store, ledger.worker)
-        with ledger.store.read() as tx:
-            paused = tracking.paused_jobs(tx, backend.name)
-        yield Jobs(backend, paused)
+    backend = open_backend(ledger.settings.control.backend, ledger.store, ledger.worker)
+    with ledger.store.read() as tx:
+        return Jobs(backend, tracking.states(tx, backend.name))
 
 
 @click.group()
 def jobs() -> None:
-    """The modules' jobs: list, show, run, cancel, pause and resume them."""
+    """The modules' jobs: list, show, run, cancel, pause, resume and delete them."""
 
 
 @jobs.command("list")
@@ -224,6 +233,44 @@ def resume_job(options: Options, job_id: str) -> None:
     lakeledger jobs resume shop
     """
     _set_pause(options, job_id, "UNPAUSED", "pause")
+
+
+@jobs.command("delete")
+@click.argument("job_id", metavar="ID")
+@click.option("--reason", metavar="TEXT", help="Why: it is kept in the run log.")
+@click.option("--apply", is_flag=True, help="Delete it; without it nothing is touched.")
+@shared(f'{{"applied": …, "backend", "job": {JOB}, "cancels": [id of a run], "run_id"}}')
+def delete(options: Options, job_id: str, reason: str | None, apply: bool) -> None:
+    """Show what would go with a job; with --apply delete it. The beginning of the ID or its module's name is enough.
+
+    Runs that wait or are under way are cancelled. A module that is still in the control table gets a new job at the next `apply`.
+
+      lakeledger jobs delete shop
+      lakeledger jobs delete shop --reason "left behind by the old project" --apply
+    """
+    from lakeledger.jobs.deletion import delete_job
+
+    with options.open() as ledger:
+        opened = jobs_of(ledger)
+        job = opened.get(job_id)
+        document = opened.document(job)
+        cancels = [run.id for run in opened.runs(job) if run.status in ("queued", "running")]
+        done = delete_job(ledger.store, ledger.worker, opened.backend, job, reason, ledger.settings.lease_seconds) if apply else None
+    if options.as_json:
+        show.print_json({"applied": apply, "backend": opened.backend.name, "job": document, "cancels": cancels, "run_id": done})
+        return
+    show.print_facts(
+        {
+            "job": f"{job.job_id} on {opened.backend.name}",
+            "module": job.module_name,
+            "control table": document["control_table"],
+            "starts": document["starts"] or "when asked",
+            "cancels": show.plural(len(cancels), "run") if cancels else None,
+        }
+    )
+    click.echo(show.safe(f"{job.name} was deleted" if apply else "nothing was deleted"))
+    why = f" --reason {shlex.quote(reason)}" if reason else ""
+    show.print_next(options.command("jobs list" if apply else f"jobs delete {shlex.quote(job.job_id)}{why} --apply"))
 
 
 def starts(settings: dict[str, Any]) -> str:

@@ -109,7 +109,7 @@ def _applies(table: ControlTable, store: Store) -> Iterator[Entry]:
         with store.read() as tx:
             runs = run_log.list_page(tx, run_name(table), limit=PAGE, before=last)
         for run in runs:
-            if run.parameters.get("control_table") == table.location:
+            if run.parameters.get("control_table") == table.identity:
                 with store.read() as tx:
                     steps = run_log.steps(tx, run.id)
                 if steps or run.error_message:

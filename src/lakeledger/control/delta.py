@@ -75,8 +75,9 @@ class _State:
 class DeltaControlTable:
     """A control table of Delta files. Object stores take their options from the environment unless they are given."""
 
-    def __init__(self, location: str, storage_options: Mapping[str, str] | None = None) -> None:
+    def __init__(self, location: str, storage_options: Mapping[str, str] | None = None, identity: str | None = None) -> None:
         self.location = location.rstrip("/") if "://" in location else str(Path(location).expanduser().absolute())
+        self.identity = identity or self.location
         self.name = self.location.rpartition("/")[2]
         self._modules_location = f"{self.location}_modules"
         self._jobs_location = f"{self.location}_jobs"

@@ -4,12 +4,13 @@ from __future__ import annotations
 
 from collections.abc import Callable, Container, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, fields, replace
+from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from lakeledger.control import changes, rows
-from lakeledger.control.fields import Side, shared
+from lakeledger.control.fields import Side, first_few, shared
 from lakeledger.control.model import JobRow, Snapshot
-from lakeledger.control.plan import Action, Plan, Tracked, Wish, plan_actions
+from lakeledger.control.plan import Action, Plan, Tracked, Wish, plan_actions, remove_left_behind
 from lakeledger.control.secrets import in_clear
 from lakeledger.control.settings import GENERATION, HERE, Program, job_spec, refuse_saved_queries
 from lakeledger.control.summary import words
@@ -65,6 +66,12 @@ class Deployment:
         self._lease_seconds = lease_seconds
         self._program = program
 
+    @property
+    def owner(self) -> str:
+        """The tag of its jobs. Where others have jobs, too, the name of the project's folder tells their control tables from this one."""
+        is_relative = self.table.identity != self.table.location
+        return f"{Path(self.base).name}/{self.table.identity}" if is_relative and self.backend.name != "local" else self.table.identity
+
     def changes_since(self, version: int | None) -> changes.Changes:
         """What changed in the control table since that version of it; everything, if None."""
         before, after = (None, self.table.read()) if version is None else self.table.read_changed(version)
@@ -75,16 +82,21 @@ class Deployment:
         snapshot = self.table.read()
         hashes = rows.hashes(snapshot, GENERATION, vars(self._program))
         with self._store.read() as tx:
-            tracked = {job.module_name: job for job in tracking.list_all(tx, self.table.location, self.backend.name)}
-        jobs, tagged = self._jobs(tracked)
+            known = tracking.list_all(tx, None, self.backend.name)
+        tracked = {job.module_name: job for job in known if job.control_table == self.table.identity}
+        ours = {job.job_id: job for job in self.backend.list()}
+        jobs, tagged = self._jobs(tracked, ours)
         settled = {name: job for name, job in tracked.items() if _is_settled(job, jobs.get(job.job_id), hashes.get(name), self.base)}
         marks = {name: Tracked(job.job_id, job.settings, job.state) for name, job in tracked.items() if name not in settled}
         actions = plan_actions(self._wishes(snapshot, hashes, settled), marks, jobs, tagged, prefer=prefer, prune=prune)
         actions += [Action("unchanged", name, job.job_id, "nothing changed") for name, job in settled.items()]
+        left = [(mark, ours[mark.job_id]) for mark in known if mark.job_id in ours and self._is_left_behind(mark, ours[mark.job_id])]
+        actions += [remove_left_behind(mark, job) for mark, job in left if prune]
         chosen = [action for action in actions if modules is None or action.module_name in modules]
-        chosen.sort(key=lambda action: action.module_name)
+        chosen.sort(key=lambda action: (action.module_name, action.control_table))
+        warnings = [*self._warnings(chosen, snapshot), *([] if prune else _left_words([mark for mark, _ in left]))]
         at = (snapshot.version, snapshot.modules_version)
-        return Plan(self.table.location, self.backend.name, *at, tuple(chosen), tuple(self._warnings(chosen, snapshot)))
+        return Plan(self.table.location, self.backend.name, *at, tuple(chosen), tuple(warnings))
 
     def bring(self, *, prefer: Side | None = None, prune: bool = False) -> list[Applied]:
         """Plan and apply. A module that was changed here and by hand waits for a decision: it is told, and stops no other."""
@@ -132,7 +144,7 @@ class Deployment:
     def jobs(self) -> list[JobRow]:
         """The job of each module, as it was last applied."""
         with self._store.read() as tx:
-            return job_rows(tracking.list_all(tx, self.table.location, self.backend.name))
+            return job_rows(tracking.list_all(tx, self.table.identity, self.backend.name))
 
     def _leave(self, plan: Plan) -> list[Applied]:
         """What is left of a plan in which nothing is to be done."""
@@ -148,7 +160,7 @@ class Deployment:
             raise Failed(f"the jobs are as planned, but {self.table.name}_jobs does not say so: {error}") from error
 
     def _new_run(self, plan: Plan) -> NewRun:
-        about = {"control_table": self.table.location, "backend": self.backend.name, "version": plan.version, "digest": plan.digest}
+        about = {"control_table": self.table.identity, "backend": self.backend.name, "version": plan.version, "digest": plan.digest}
         return NewRun(run_name(self.table), trigger_by=user_name(), run_kind="maintenance", parameters=about, exclusive=True)
 
     def _wishes(self, snapshot: Snapshot, hashes: Mapping[str, str], settled: Container[str]) -> list[Wish]:
@@ -160,7 +172,7 @@ class Deployment:
                 self._refuse_notifications(module)
                 if self.backend.name == "local":
                     refuse_saved_queries(module)
-                spec = job_spec(module, self.table.location, self.base, self._program)
+                spec = job_spec(module, self.table.identity, self.base, self._program, self.owner)
             except Invalid as error:
                 wishes.append(Wish(name, problems=(str(error),)))
             else:
@@ -189,14 +201,27 @@ class Deployment:
                 "will not find it; keep the control table at a URL, in a volume or in a catalog"
             )
 
-    def _jobs(self, tracked: dict[str, Any]) -> tuple[dict[str, Job], dict[str, Job]]:
+    def _is_left_behind(self, mark: TrackedJob, job: Job) -> bool:
+        """Whether it is the job of a control table of this project that is no longer there.
+
+        In a ledger that projects share, only a job that was last applied from this folder is known to be of this one.
+        """
+        if mark.control_table == self.table.identity or mark.state == "removed" or not is_local_path(mark.control_table):
+            return False
+        if self._store.database.dialect != "sqlite" and job.base != self.base:
+            return False
+        project = self.table.location.removesuffix(self.table.identity)
+        places = (Path(folder) / mark.control_table for folder in (project or "/", job.base or self.base, self.base))
+        return not any(place.exists() for place in places)
+
+    def _jobs(self, tracked: Mapping[str, TrackedJob], ours: Mapping[str, Job]) -> tuple[dict[str, Job], dict[str, Job]]:
         """The tracked jobs that are there, by id, and those of ours that are not tracked, by module."""
-        ours = {job.job_id: job for job in self.backend.list()}
         jobs = {job_id: ours[job_id] for job_id in (job.job_id for job in tracked.values()) if job_id in ours}
         for job_id in (job.job_id for job in tracked.values() if job.job_id not in ours and job.state != "removed"):
             if found := self.backend.find(job_id):
                 jobs[job_id] = found
-        here = {job.module_name: job for job in ours.values() if job.module_name and job.tags.get(OWNER_TAG) == self.table.location}
+        owners = (self.owner, self.table.location)
+        here = {job.module_name: job for job in ours.values() if job.module_name and job.tags.get(OWNER_TAG) in owners}
         return jobs, {name: job for name, job in here.items() if name not in tracked or tracked[name].job_id not in jobs}
 
     def _apply(self, run: ActiveRun, action: Action, plan: Plan) -> Applied:
@@ -229,17 +254,18 @@ class Deployment:
         if hashes := {name: spec.rows_hash for name, spec in same.items() if spec.rows_hash}:
             with self._store.write() as tx:
                 for name, rows_hash in hashes.items():
-                    tracking.note_rows(tx, self.table.location, name, self.backend.name, rows_hash)
+                    tracking.note_rows(tx, self.table.identity, name, self.backend.name, rows_hash)
 
     def _note(self, action: Action, job_id: str, version: int) -> None:
         """What we made of the job: our part of its settings, so that the next plan can tell ours from theirs."""
         state = {"pause": "paused", "remove": "removed"}.get(action.kind, "active")
         with self._store.write() as tx:
-            before = tracking.find(tx, self.table.location, action.module_name, self.backend.name)
+            control_table = action.control_table or self.table.identity
+            before = tracking.find(tx, control_table, action.module_name, self.backend.name)
             settings = action.spec.settings if action.spec and state == "active" else _resting(action, before)
             tracking.put(
                 tx,
-                self.table.location,
+                control_table,
                 action.module_name,
                 self.backend.name,
                 job_id=job_id,
@@ -248,6 +274,16 @@ class Deployment:
                 state=state,
                 rows_hash=action.spec.rows_hash if action.spec else None,
             )
+
+
+def _left_words(left: Sequence[TrackedJob]) -> Iterator[str]:
+    """That jobs go on for which nothing speaks any more."""
+    for control_table in sorted({mark.control_table for mark in left}):
+        names = [mark.module_name for mark in left if mark.control_table == control_table]
+        yield (
+            f"the control table {control_table} is no longer there, but its jobs are ({first_few(names)}): "
+            "`lakeledger plan --prune` shows what removes them, `lakeledger jobs delete` deletes one"
+        )
 
 
 def _left_alone(action: Action) -> Applied:

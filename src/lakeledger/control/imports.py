@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Mapping
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from functools import cache
 from pathlib import Path
 from typing import Any
@@ -73,7 +73,7 @@ class Importer:
         if not dry_run and loading.modules:
             self._table.create()
         with self._store.read() as tx:
-            last = _of_these(memory.imported(tx, self._table.location), loading, path)
+            last = _of_these(self._located(memory.imported(tx, self._table.identity)), loading, path)
         is_there = self._table.exists()
         snapshot = self._table.read() if is_there else Snapshot(-1, -1)
         made = merge(last, snapshot, loading.modules.values(), prune=prune, choose=choose)
@@ -92,9 +92,26 @@ class Importer:
         said = ((row, files[row.module_name]) for row in made.said)
         if (new := [each for each in said if not last.says(*each)]) or made.gone:
             with self._store.write() as tx:
-                memory.remember(tx, self._table.location, new, self._actor)
-                memory.forget(tx, self._table.location, made.gone)
+                memory.remember(tx, self._table.identity, ((row, self._name(file)) for row, file in new), self._actor)
+                memory.forget(tx, self._table.identity, made.gone)
         return snapshot
+
+    @property
+    def _project(self) -> Path | None:
+        """The folder that the control table moves with."""
+        folder = self._table.location.removesuffix(self._table.identity)
+        return Path(folder) if folder else None
+
+    def _name(self, file: str) -> str:
+        """A file as it is remembered: within the project relative to it, so that it is the same one when the project moves."""
+        project = self._project
+        return Path(file).relative_to(project).as_posix() if project and Path(file).is_relative_to(project) else file
+
+    def _located(self, last: Imported) -> Imported:
+        """What is remembered, with the files as whole paths."""
+        project = self._project or Path("/")
+        whole = {file: str(project / file) for file in set(last.files.values())}
+        return replace(last, files={key: whole[file] for key, file in last.files.items()})
 
 
 def _stated(loading: Loading) -> Iterator[tuple[Path, Module]]:

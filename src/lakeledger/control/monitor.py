@@ -124,7 +124,7 @@ class MetadataMonitor:
     def cursor(self) -> int | None:
         """The version of the control table up to which everything was carried out, or None."""
         with self._opened.store.read() as tx:
-            found = memory.cursor(tx, self._opened.deployment.table.location, WATCHER)
+            found = memory.cursor(tx, self._opened.deployment.table.identity, WATCHER)
         return found["version"] if found else None
 
     def _check(self, *, is_last: bool) -> Cycle:
@@ -150,7 +150,7 @@ class MetadataMonitor:
 
     def _advance(self, version: int) -> None:
         with self._opened.store.write() as tx:
-            memory.advance(tx, self._opened.deployment.table.location, WATCHER, {"version": version})
+            memory.advance(tx, self._opened.deployment.table.identity, WATCHER, {"version": version})
 
     def _look(self, *, is_last: bool) -> Cycle:
         try:

@@ -75,7 +75,7 @@ def open_control(
     else:
         settings, worker, store = ledger.settings, ledger.worker, ledger.store
     location = locate(control_table or settings.control.table, settings.base)
-    table = tables.open(location, spark)
+    table = tables.open(location, spark, identify(location, settings))
     chosen = (
         backend
         if backend is not None and not isinstance(backend, str)
@@ -92,6 +92,20 @@ def locate(location: str, base: Path) -> str:
     if "://" in location or (tables.is_catalog_name(location) and not (base / location).exists()):
         return location
     return os.path.normpath(base / Path(location).expanduser())
+
+
+def identify(location: str, settings: Settings) -> str:
+    """Under which name the ledger knows a control table: a path within the project is relative to it, so that the project can move.
+
+    The project is the folder of the settings file, or without one that of a SQLite ledger.
+    """
+    if not tables.is_local_path(location):
+        return location
+    folders = [settings.base] if (settings.base / config.FILE_NAME).is_file() else []
+    if not folders and settings.url.startswith("sqlite:///"):
+        folders = [Path(settings.database_url.removeprefix("sqlite:///")).parent]
+    inside = [Path(location).relative_to(folder).as_posix() for folder in folders if Path(location).is_relative_to(folder)]
+    return inside[0] if inside and inside[0] != "." else location
 
 
 def _open_store(settings: Settings) -> Store:

@@ -13,6 +13,7 @@ from lakeledger.control.summary import Change, summarised, words
 from lakeledger.errors import Conflict
 from lakeledger.jobs import CONTENT_TAG, MODULE_TAG, OWNER_TAG, Job, JobSpec
 from lakeledger.jobs.settings import path_text
+from lakeledger.jobs.tracking import TrackedJob
 from lakeledger.jobs.waits import packed
 
 Kind = Literal["create", "recreate", "adopt", "update", "pause", "resume", "remove", "blocked", "unchanged"]
@@ -59,7 +60,10 @@ class Update:
 
 @dataclass(frozen=True)
 class Action:
-    """What is to be done for one module. `settings` is what its job is then, `update` what is sent to a job that is there."""
+    """What is to be done for one module. `settings` is what its job is then, `update` what is sent to a job that is there.
+
+    `control_table` is that of a job which another control table left behind.
+    """
 
     kind: Kind
     module_name: str
@@ -69,6 +73,7 @@ class Action:
     settings: dict[str, Any] | None = None
     spec: JobSpec | None = field(default=None, compare=False, repr=False)
     update: Update | None = field(default=None, compare=False, repr=False)
+    control_table: str = ""
 
     @property
     def conflicts(self) -> list[Change]:
@@ -100,6 +105,7 @@ class Action:
             "reason": self.reason,
             "changes": [change.to_dict() for change in self.changes],
             "settings": None if self.settings is None else packed(self.settings),
+            **({"control_table": self.control_table} if self.control_table else {}),
         }
 
 
@@ -229,6 +235,13 @@ def _for_gone(name: str, mark: Tracked, job: Job | None, *, prune: bool) -> Acti
     if mark.state == "paused" or job is None:
         return Action("unchanged", name, mark.job_id, "the module is gone; its job is paused until you prune it")
     return _pause(name, job, "the module is no longer in the control table; prune to remove its job", mark)
+
+
+def remove_left_behind(mark: TrackedJob, job: Job) -> Action:
+    """What to do with the job of a control table that is no longer there."""
+    reason = f"it was left behind by the control table {mark.control_table}, which is no longer there"
+    update = Update(job.settings, (mark.settings,))
+    return Action("remove", mark.module_name, mark.job_id, reason, update=update, control_table=mark.control_table)
 
 
 def _pause(name: str, job: Job, reason: str, mark: Tracked | None, spec: JobSpec | None = None) -> Action:

@@ -33,9 +33,9 @@ class Program:
 HERE = Program()
 
 
-def job_spec(module: Module, control_table: str, base: str = "", program: Program = HERE) -> JobSpec:
+def job_spec(module: Module, control_table: str, base: str = "", program: Program = HERE, owner: str | None = None) -> JobSpec:
     """What the module's job should be. Raises Invalid if its tasks have no order."""
-    return JobSpec(module.module_name, job_settings(module, control_table, program), module.document, base)
+    return JobSpec(module.module_name, job_settings(module, control_table, program, owner), module.document, base)
 
 
 def refuse_saved_queries(module: Module) -> None:
@@ -49,14 +49,17 @@ def refuse_saved_queries(module: Module) -> None:
             )
 
 
-def job_settings(module: Module, control_table: str, program: Program = HERE) -> dict[str, Any]:
-    """The settings of the module's job: only what the module says, so that everything else stays as people set it."""
+def job_settings(module: Module, control_table: str, program: Program = HERE, owner: str | None = None) -> dict[str, Any]:
+    """The settings of the module's job: only what the module says, so that everything else stays as people set it.
+
+    Its tasks find the module in the control table; the job is tagged with its owner, by default the same.
+    """
     found = tasks(module)
     lists = {keys: [{"task_key": key} for key in keys] for keys in {task.waits_for for task in found}}
     made = [_task(module, task, lists[task.waits_for], control_table, program) for task in found]
     settings: dict[str, Any] = {
         "name": module.module_name,
-        "tags": {**module.tags, OWNER_TAG: control_table, MODULE_TAG: module.module_name, CONTENT_TAG: module.content_hash[:16]},
+        "tags": {**module.tags, OWNER_TAG: owner or control_table, MODULE_TAG: module.module_name, CONTENT_TAG: module.content_hash[:16]},
         "tasks": made,
         "max_concurrent_runs": module.max_concurrent_runs or 1,
         **_starters(module),

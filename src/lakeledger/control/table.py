@@ -31,6 +31,11 @@ class ControlTable(Protocol):
         """Where it is: a path, a URL, or its name in the catalog."""
         ...
 
+    @property
+    def identity(self) -> str:
+        """Under which name the ledger and its jobs know it. It stays the same when the project that it belongs to moves."""
+        ...
+
     def exists(self) -> bool: ...
     def create(self) -> None:
         """Make both tables if they are not there; calling it twice, or twice at once, does nothing more."""
@@ -64,7 +69,7 @@ class ControlTable(Protocol):
         ...
 
 
-def open(location: str, spark: SparkSession | None = None) -> ControlTable:
+def open(location: str, spark: SparkSession | None = None, identity: str | None = None) -> ControlTable:
     """The control table at a path or URL, or, with a Spark session (by default the active one), `catalog.schema.table`. Raises Invalid."""
     if is_catalog_name(location):
         spark = spark or _active_session()
@@ -77,7 +82,7 @@ def open(location: str, spark: SparkSession | None = None) -> ControlTable:
         raise Invalid(f"{scrub(location)!r} is no place for a control table: give a path, a URL or catalog.schema.table")
     from lakeledger.control.delta import DeltaControlTable
 
-    return DeltaControlTable(location)
+    return DeltaControlTable(location, identity=identity)
 
 
 def _active_session() -> SparkSession | None:

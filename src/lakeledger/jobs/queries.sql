@@ -25,8 +25,14 @@ select * from jobs
    and backend = :backend -- optional
  order by control_table, module_name, backend
 
--- name: paused_jobs
-select job_id from jobs where tenant_id = :tenant_id and backend = :backend and state = 'paused'
+-- name: job_states
+select job_id, state from jobs where tenant_id = :tenant_id and backend = :backend and state <> 'removed'
+
+-- name: find_job_by_id
+select * from jobs where tenant_id = :tenant_id and backend = :backend and job_id = :job_id order by updated_timestamp desc limit 1
+
+-- name: note_removed
+update jobs set state = 'removed', updated_timestamp = :now where tenant_id = :tenant_id and backend = :backend and job_id = :job_id
 
 -- name: note_rows
 update jobs set rows_hash = :rows_hash

@@ -82,9 +82,20 @@ def list_all(tx: Transaction, control_table: str | None = None, backend: str | N
     return [_read(row) for row in tx.all(sql.list_jobs, control_table=control_table, backend=backend)]
 
 
-def paused_jobs(tx: Transaction, backend: str) -> frozenset[str]:
-    """The ids of the jobs that rest because their module is switched off or gone."""
-    return frozenset(row["job_id"] for row in tx.all(sql.paused_jobs, backend=backend))
+def find_by_id(tx: Transaction, backend: str, job_id: str) -> TrackedJob | None:
+    """What is noted of the job with that id, or None."""
+    row = tx.one(sql.find_job_by_id, backend=backend, job_id=job_id)
+    return _read(row) if row else None
+
+
+def states(tx: Transaction, backend: str) -> dict[str, str]:
+    """The state of every job that was not removed, by its id: `paused` is one whose module is switched off or gone."""
+    return {row["job_id"]: row["state"] for row in tx.all(sql.job_states, backend=backend)}
+
+
+def note_removed(tx: Transaction, backend: str, job_id: str) -> None:
+    """Note that a job was deleted: a module that still wants one gets a new one."""
+    tx.execute(sql.note_removed, backend=backend, job_id=job_id)
 
 
 def note_rows(tx: Transaction, control_table: str, module_name: str, backend: str, rows_hash: str) -> None:

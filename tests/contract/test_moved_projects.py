@@ -1,0 +1,128 @@
+"""Projects that are moved, copied or renamed keep their jobs, and what a control table leaves behind is seen."""
+
+from __future__ import annotations
+
+import json
+import shutil
+from collections.abc import Iterator
+from contextlib import contextmanager
+from pathlib import Path
+
+import pytest
+
+import lakeledger
+from lakeledger import config
+from lakeledger.control import audit
+from lakeledger.control.deployment import Deployment
+from lakeledger.control.documents import Module
+from lakeledger.control.imports import Importer
+from lakeledger.control.model import Edit
+from lakeledger.control.opening import identify, open_control
+from lakeledger.control.rows import to_rows
+
+SOURCE = {
+    "source_id": "load",
+    "source_type": "sql",
+    "target_config": {"table": "t"},
+    "transformation_config": {"sql_task": {"sql_query": "select 1 as x"}},
+}
+
+
+@pytest.fixture
+def project(url: str, tmp_path: Path) -> Path:
+    """A folder with settings; on SQLite with its ledger, too."""
+    folder = tmp_path / "shop"
+    folder.mkdir()
+    if url.startswith("sqlite:///"):
+        Path(url.removeprefix("sqlite:///")).rename(folder / "ledger.db")
+        url = "sqlite:///ledger.db"
+    (folder / "lakeledger.toml").write_text(f"url = {json.dumps(url)}\n")
+    return folder
+
+
+@contextmanager
+def opened(folder: Path, table: str | None = None) -> Iterator[Deployment]:
+    with lakeledger.open(config.read_file(folder / "lakeledger.toml")) as ledger:
+        deployment = open_control(table, ledger).deployment
+        deployment.table.create()
+        yield deployment
+
+
+def put(deployment: Deployment, *names: str) -> None:
+    made = [to_rows(Module.model_validate({"module_name": name, "schedule": {"cron": "0 5 * * *"}, "sources": [SOURCE]})) for name in names]
+    edit = Edit({row.key: row for _, found in made for row in found}, {row.key: row for row, _ in made})
+    deployment.table.commit(edit, deployment.table.read(), "ann")
+
+
+def apply(deployment: Deployment, *, prune: bool = False) -> dict[str, tuple[str, str | None]]:
+    done = deployment.apply(deployment.plan(prune=prune), prune=prune)
+    return {each.module_name: (each.action.kind, each.job_id) for each in done}
+
+
+@pytest.mark.parametrize("is_copied", [False, True])
+def test_a_project_that_is_moved_or_copied_keeps_its_jobs(project: Path, is_copied: bool) -> None:
+    with opened(project) as deployment:
+        put(deployment, "a", "b")
+        before = {name: job_id for name, (_, job_id) in apply(deployment).items()}
+    there = project.parent / "elsewhere/renamed"
+    shutil.copytree(project, there) if is_copied else shutil.move(project, there)
+    with opened(there) as moved:
+        assert moved.plan().actions[0].words() == [f"update job {before['a']}: its paths begin at {there} now"]
+        assert apply(moved) == {name: ("update", job_id) for name, job_id in before.items()}
+        assert len(moved.backend.list()) == 2
+        assert {action.kind for action in moved.plan(prune=True).actions} == {"unchanged"}
+        assert [entry.operation for entry in audit.entries(moved.table, moved._store)].count("APPLY") == 2
+
+
+def test_what_was_imported_is_remembered_when_the_project_moves(project: Path) -> None:
+    modules = [{"module_name": name, "description": "old", "sources": [SOURCE]} for name in "ab"]
+    document = {"modules": modules}
+    (project / "shop.yaml").write_text(json.dumps(document))
+    with opened(project) as deployment:
+        Importer(deployment._store, "ann", deployment.table, project).load(project / "shop.yaml")
+    there = Path(shutil.move(project, project.parent / "moved"))
+    document["modules"] = [{**modules[0], "description": "new"}]
+    (there / "shop.yaml").write_text(json.dumps(document))
+    with opened(there) as moved:
+        found = Importer(moved._store, "ann", moved.table, there).load(there / "shop.yaml", prune=True)
+        assert found.conflicts == []
+        assert [(row.module_name, row.description) for row in found.snapshot.modules.values()] == [("a", "new")]
+        assert [key[0] for key in found.snapshot.sources] == ["a"]
+
+
+def test_jobs_of_a_control_table_that_is_gone_are_told_and_pruned(project: Path) -> None:
+    with opened(project) as deployment:
+        put(deployment, "a", "b")
+        left = {str(job_id) for _, job_id in apply(deployment).values()}
+    with opened(project, "control/other") as other:
+        put(other, "b")
+        kept = str(apply(other)["b"][1])
+        assert other.plan().warnings == ()  # the first one is there
+        assert apply(other, prune=True) == {"b": ("unchanged", kept)}
+        shutil.rmtree(project / "control/etl_control")
+        (warning,) = other.plan().warnings
+        assert warning.startswith(
+            "the control table control/etl_control is no longer there, but its jobs are (a, b): `lakeledger plan --prune`"
+        )
+        actions = [action for action in other.plan(prune=True).actions if action.kind == "remove"]
+        assert {action.job_id for action in actions} == left
+        assert {action.reason for action in actions} == {
+            "it was left behind by the control table control/etl_control, which is no longer there"
+        }
+        other.apply(other.plan(prune=True), prune=True)
+        assert [job.job_id for job in other.backend.list()] == [kept]
+        assert {action.kind for action in other.plan(prune=True).actions} == {"unchanged"}
+        assert other.plan().warnings == ()
+
+
+def test_a_control_table_is_known_by_its_place_in_the_project(tmp_path: Path) -> None:
+    (tmp_path / "shop").mkdir()
+    (tmp_path / "shop/lakeledger.toml").write_text('url = "sqlite:///data/ledger.db"\n')
+    settings = config.read_file(tmp_path / "shop/lakeledger.toml")
+    base = settings.base
+    assert identify(str(base / "control/etl"), settings) == "control/etl"
+    for elsewhere in (str(tmp_path / "etl"), "s3://bucket/etl", "main.ops.etl", "/Volumes/main/ops/etl", str(base)):
+        assert identify(elsewhere, settings) == elsewhere
+    (base / "lakeledger.toml").unlink()  # then the ledger's folder is the project, whoever asks from wherever
+    assert identify(str(base / "data/etl"), settings) == "etl"
+    assert identify(str(base / "control/etl"), settings) == str(base / "control/etl")
