@@ -127,7 +127,7 @@ def _applies_to(table: ControlTable, store: Store, module: str) -> Iterator[Entr
             steps = [Step(**row) for row in tx.all(sql.applied_to_module, module_name=module, before_id=last, page_size=PAGE)]
             runs = {step.id: run_log.get(tx, step.pipeline_logging_id) for step in steps}
         for step in steps:
-            if runs[step.id].parameters.get("control_table") == table.location:
+            if runs[step.id].parameters.get("control_table") == table.identity:
                 yield _of_run(runs[step.id], [step])
         if len(steps) < PAGE:
             return
