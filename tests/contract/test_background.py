@@ -24,6 +24,8 @@ from lakeledger.db import Database, Store, Transaction
 from lakeledger.jobs.scheduler import Outcome, Scheduler
 from lakeledger.runs import ActiveRun, NewRun, Status
 from lakeledger.sync.background import BackgroundCleanup
+from lakeledger.sync.dead_letters import DeadLetter, DeadLetters, NewLetter
+from lakeledger.sync.masking import Masking
 
 
 def kept(ledger: Ledger, part: str) -> list[tuple[str, str]]:
@@ -110,6 +112,22 @@ def test_heartbeats_that_fail_are_logged_and_in_the_ledger_when_it_is_back(ledge
         wait_until(lambda: len(kept(ledger, "heartbeats")) == 1)
     assert logged(caplog) == ["leases of runs could not be renewed: the database is away"]
     wait_until(lambda: kept(ledger, "heartbeats") == [("resolved", "leases of runs could not be renewed: the database is away")])
+
+
+def test_a_replay_that_cannot_hold_its_letters_says_so(ledger: Ledger, caplog: pytest.LogCaptureFixture) -> None:
+    ledger.dead_letters.add(NewLetter("shop", "orders", "insert", {"id": 1}))
+    switch = Switch(ledger.database)
+    store = Store(cast("Database", switch), ledger.store.tenant_id)
+
+    def work(_: DeadLetter) -> None:
+        switch.away = True
+        wait_until(lambda: len(switch.refused) >= 2)
+        switch.away = False
+        wait_until(lambda: [status for status, _ in kept(ledger, "replay")] == ["resolved"])
+
+    letters = DeadLetters(store, "ann", Masking(), ledger.sync.background("replay"))
+    assert letters.replay(work, dry_run=False, seconds=0.3).replayed == 1
+    assert logged(caplog) == ["the dead letters of a replay could not be renewed: the database is away"]
 
 
 def test_checksums_that_cannot_be_computed_are_logged_and_in_the_ledger(ledger: Ledger, caplog: pytest.LogCaptureFixture) -> None:

@@ -37,9 +37,9 @@ class Capture:
         self.positions = Positions(store, worker.name)
         self.schemas = Schemas(store, worker.name, self.retention.schema_versions)
         self.errors = Errors(store, worker.name, masking, RetryPolicy(settings.retry_seconds, cap_seconds=settings.retry_cap_seconds))
-        self.dead_letters = DeadLetters(store, worker.name, masking)
         self._kept = KeptFailures(self.errors, worker.node_id)
         self._background: dict[str, Failures] = {}
+        self.dead_letters = DeadLetters(store, worker.name, masking, self.background("replay"))
         self.runs = SyncRuns(store, worker, lease_seconds, self.background("heartbeats"))
 
     def background(self, part: str) -> Failures:

@@ -3,9 +3,10 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 
 from lakeledger import clock
+from lakeledger.background import Failures
 from lakeledger.codec import Id
 from lakeledger.db import Store
 from lakeledger.sync.dead_letters import drafts, store
@@ -36,6 +37,7 @@ class DeadLetters:
     _store: Store
     _actor: str
     _masking: Masking
+    _failures: Failures = field(default_factory=lambda: Failures("replay"))
 
     def add(self, new: NewLetter, known: Iterable[str] = ()) -> DeadLetter:
         """Keep a record that could not be written. One that is already waiting counts once more, with the newest record and message.
@@ -140,7 +142,7 @@ class DeadLetters:
         Raises Invalid, also if the callback returns a coroutine.
         """
         claim = Claim(f"{self._actor} (replay {clock.new_id()[-6:]})", seconds)
-        return Replayer(self._store, claim, callback, batch, known, self._masking.texts).run(
+        return Replayer(self._store, claim, callback, batch, known, self._masking.texts, self._failures).run(
             Filter(schema, table, fingerprint), limit, dry_run=dry_run
         )
 

@@ -7,11 +7,11 @@ import threading
 import time
 from collections import Counter
 from collections.abc import Callable, Iterable, Sequence
-from contextlib import suppress
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, field, replace
 from types import TracebackType
 from typing import Any, Self
 
+from lakeledger.background import Failures
 from lakeledger.db import Row, Store
 from lakeledger.errors import Conflict, Invalid, LakeledgerError
 from lakeledger.redaction import CONFIGURATION, Rules
@@ -33,6 +33,7 @@ class Replayer:
     batch: int
     known: Iterable[str] = ()
     rules: Rules = CONFIGURATION
+    failures: Failures = field(default_factory=lambda: Failures("replay"))
 
     def run(self, chosen: Filter, limit: int | None, *, dry_run: bool) -> Replay:
         """Replay what waits now; what comes in meanwhile is left for the next time."""
@@ -54,7 +55,7 @@ class Replayer:
         done = Counter({"skipped": len(ids) - len(held)})
         untouched = list(held)
         try:
-            with Keeper(self.store, self.claim) as keeper:
+            with Keeper(self.store, self.claim, self.failures) as keeper:
                 for letter in held:
                     mine = keeper.is_fresh() or self._renewed(letter)
                     done[self._one(letter) if mine else "skipped"] += 1
@@ -108,8 +109,9 @@ class Replayer:
 class Keeper:
     """A thread that holds the letters of a claim for longer and longer, however long a callback takes."""
 
-    def __init__(self, store: Store, claim: Claim) -> None:
+    def __init__(self, store: Store, claim: Claim, failures: Failures) -> None:
         self._store = store
+        self._failures = failures
         self._claim = claim
         self._over = threading.Event()
         self._half_time = time.monotonic() + claim.seconds / 2
@@ -130,9 +132,14 @@ class Keeper:
     def _work(self) -> None:
         while not self._over.wait(max(self._claim.seconds / 3, SHORTEST_PAUSE)):
             began = time.monotonic()
-            with suppress(LakeledgerError), self._store.write() as tx:
-                letters.renew_all(tx, self._claim)
-                self._half_time = began + self._claim.seconds / 2
+            try:
+                with self._store.write() as tx:
+                    letters.renew_all(tx, self._claim)
+            except LakeledgerError as error:  # The store may be back in time; if not, whoever claims the letters next has them.
+                self._failures.report("", f"the dead letters of a replay could not be renewed: {error}", error)
+                continue
+            self._half_time = began + self._claim.seconds / 2
+            self._failures.clear("")
 
 
 def _refuse(unfinished: Any) -> None:
