@@ -35,6 +35,9 @@ _SECTIONS: dict[str, dict[str, Any]] = {
         "errors_days": _NUMBER,
         "dead_letters_days": _NUMBER,
         "positions_days": _NUMBER,
+        "keyed_runs_days": _NUMBER,
+        "records_days": _NUMBER,
+        "changes_days": _NUMBER,
         "schema_versions": int,
     },
     "control": {"table": str, "backend": str, "folder": str, "package": str, "settings": str},
@@ -65,6 +68,11 @@ class RetentionSettings:
     errors_days: float = _setting("errors that were resolved or ignored", 30.0)
     dead_letters_days: float = _setting("dead letters that were resolved or discarded", 30.0)
     positions_days: float = _setting("earlier values of positions; forced ones are kept", 30.0)
+    keyed_runs_days: float = _setting(
+        "runs with an idempotency key, which is refused for as long: at least as long as you repeat work", 90.0
+    )
+    records_days: float = _setting("records, such as the volume of each load; archived schema versions are kept", 90.0)
+    changes_days: float = _setting("events of the change log; those that a subscriber has not read yet are kept", 7.0)
     schema_versions: int = _setting("versions of a schema kept at hand; older ones become records", 10)
 
     def __post_init__(self) -> None:
@@ -73,6 +81,12 @@ class RetentionSettings:
                 raise Invalid(f"retention.{name} cannot be {value}")
         if self.schema_versions < 1:
             raise Invalid(f"retention.schema_versions cannot be {self.schema_versions}: the current one is always kept")
+
+    def of_days(self, days: float | None) -> RetentionSettings:
+        """The same number of days for everything but keys, which keep work from being done twice. Without a number, as it is."""
+        if days is None:
+            return self
+        return RetentionSettings(days, days, days, days, max(days, self.keyed_runs_days), days, days, self.schema_versions)
 
 
 @dataclass(frozen=True)

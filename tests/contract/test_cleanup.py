@@ -3,23 +3,38 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
+from dataclasses import replace
 from datetime import UTC, datetime, timedelta
 from typing import Any
 
 import pytest
 
 from contract.making import dump, execute, opened, rows, wait_until
-from lakeledger import Conflict, Ledger, NumberPosition, Unavailable
+from lakeledger import Conflict, Ledger, NumberPosition, Unavailable, records
 from lakeledger.config import RetentionSettings
-from lakeledger.runs import NewStep, cancelled
+from lakeledger.jobs import JobSpec
+from lakeledger.jobs.local import LocalBackend
+from lakeledger.runs import NewRun, NewStep, cancelled
+from lakeledger.runs import store as run_store
 from lakeledger.sync import NewError, NewLetter, NewSync, SchemaDefinition
 from lakeledger.sync.background import BackgroundCleanup, pause_after
 from lakeledger.sync.cleanup import FIRST_CHUNK
 
 OLD = datetime(2020, 1, 1, tzinfo=UTC)
-NOTHING = {"dead_letter_queue": 0, "error_log": 0, "sync_marker_history": 0, "pipeline_runs": 0, "schema_registry": 0}
+NOTHING = {
+    "dead_letter_queue": 0,
+    "error_log": 0,
+    "sync_marker_history": 0,
+    "metadata_records": 0,
+    "local_job_runs": 0,
+    "pipeline_runs": 0,
+    "change_log": 0,
+    "schema_registry": 0,
+}
 TIMES = {
     "pipeline_runs": ("start_time", "end_time"),
+    "metadata_records": ("produced_at",),
+    "local_job_runs": ("created_at", "ended_at"),
     "error_log": ("occurred_at", "resolved_at"),
     "dead_letter_queue": ("created_at", "resolved_at"),
     "sync_marker_history": ("updated_at",),
@@ -27,7 +42,7 @@ TIMES = {
 
 
 def grow_old(ledger: Ledger) -> None:
-    """Let everything in the ledger be of long ago."""
+    """Let everything in the ledger be of long ago, except events, which have a time of their own."""
     for table, columns in TIMES.items():
         for column in columns:
             execute(ledger, f"update {table} set {column} = :old where {column} is not null", old=OLD)
@@ -47,8 +62,14 @@ def a_sync_run(ledger: Ledger) -> str:
     return run.id
 
 
+def a_job_run(ledger: Ledger) -> None:
+    """A run of a local job that was asked for and then cancelled."""
+    backend = LocalBackend(ledger.store, "ann")
+    backend.cancel(backend.run_now(backend.create(JobSpec("shop", {"name": "shop"})).job_id), "not needed")
+
+
 def of_each_table(ledger: Ledger) -> dict[str, int]:
-    return {name: len(found) for name, found in dump(ledger).items() if name != "change_log"}
+    return {name: len(found) for name, found in dump(ledger).items()}
 
 
 def fill_with_what_is_over(ledger: Ledger) -> dict[str, int]:
@@ -65,7 +86,19 @@ def fill_with_what_is_over(ledger: Ledger) -> dict[str, int]:
         ledger.positions.advance("shop", NumberPosition(number))
     for number in range(13):
         ledger.schemas.register("shop.orders", SchemaDefinition([{"name": f"c{number}", "type": "int"}]))
-    return {"dead_letter_queue": 2, "error_log": 2, "sync_marker_history": 3, "pipeline_runs": 3, "schema_registry": 3}
+    a_job_run(ledger)
+    with ledger.store.write() as tx:
+        records.add(tx, records.NewRecord(records.MetadataTarget("shop"), records.MetadataContext(), "ingestion_volume", {"rows": 1}, "me"))
+    return {
+        **NOTHING,
+        "dead_letter_queue": 2,
+        "error_log": 2,
+        "sync_marker_history": 3,
+        "metadata_records": 1,
+        "local_job_runs": 1,
+        "pipeline_runs": 3,
+        "schema_registry": 3,
+    }
 
 
 def test_what_is_over_and_old_goes_and_the_counts_are_exact(ledger: Ledger) -> None:
@@ -76,7 +109,8 @@ def test_what_is_over_and_old_goes_and_the_counts_are_exact(ledger: Ledger) -> N
     assert of_each_table(ledger) == before
     assert ledger.sync.cleanup() == expected
     after = of_each_table(ledger)
-    assert {table: before[table] - after[table] for table in expected} == expected
+    gone = {table: before[table] - after[table] for table in expected}
+    assert gone == {**expected, "metadata_records": expected["metadata_records"] - expected["schema_registry"]}
     assert (after["step_logs"], after["state_transitions"]) == (0, 0)
     assert ledger.sync.cleanup() == NOTHING
 
@@ -105,7 +139,7 @@ def test_what_is_open_pending_running_or_current_stays_however_old_it_is(ledger:
     ledger.schemas.register("shop.orders", SchemaDefinition([{"name": "a", "type": "int"}]))
     grow_old(ledger)
     before = of_each_table(ledger)
-    assert ledger.sync.cleanup(RetentionSettings(0, 0, 0, 0, 1)) == NOTHING
+    assert ledger.sync.cleanup(RetentionSettings(0, 0, 0, 0, 0, 0, 99, 1)) == NOTHING
     assert of_each_table(ledger) == before
     ledger.runs.finish(running.id, cancelled("the test is over"))
 
@@ -135,7 +169,7 @@ def test_each_kind_has_its_own_retention(ledger: Ledger) -> None:
     expected = fill_with_what_is_over(ledger)
     grow_old(ledger)
     never = 365_000.0
-    only_errors = RetentionSettings(runs_days=never, errors_days=1, dead_letters_days=never, positions_days=never, schema_versions=99)
+    only_errors = replace(RetentionSettings().of_days(never), errors_days=1, schema_versions=99)
     assert ledger.sync.cleanup(only_errors) == {**NOTHING, "error_log": expected["error_log"]}
 
 
@@ -166,13 +200,87 @@ def test_more_than_a_chunk_is_deleted_chunk_by_chunk(ledger: Ledger) -> None:
     assert steps[-1] == number
 
 
-def test_a_run_that_completed_under_a_key_is_kept_so_that_its_work_is_not_done_again(ledger: Ledger) -> None:
-    with ledger.run("nightly", idempotency_key="2024-01-01"):
+def test_a_run_under_a_key_is_kept_longer_so_that_its_work_is_not_done_again_and_then_goes_too(ledger: Ledger) -> None:
+    with ledger.run("nightly", idempotency_key="2024-01-01") as run, run.step("load"):
         pass
+    with pytest.raises(ValueError, match="no"), ledger.run("nightly", idempotency_key="2024-01-02"):
+        raise ValueError("no")
     grow_old(ledger)
-    assert ledger.sync.cleanup() == NOTHING
+    assert ledger.sync.cleanup(replace(RetentionSettings(), keyed_runs_days=36_500)) == NOTHING
+    assert ledger.sync.cleanup(replace(RetentionSettings(), keyed_runs_days=36_500).of_days(0))["pipeline_runs"] == 0
     with pytest.raises(Conflict, match="2024-01-01"), ledger.run("nightly", idempotency_key="2024-01-01"):
         pass
+    assert ledger.sync.cleanup(dry_run=True) == {**NOTHING, "pipeline_runs": 2}
+    assert ledger.sync.cleanup() == {**NOTHING, "pipeline_runs": 2}
+    assert [of_each_table(ledger)[table] for table in ("pipeline_runs", "step_logs", "state_transitions")] == [0, 0, 0]
+
+
+def test_retention_of_runs_does_not_enlarge_the_change_log(ledger: Ledger) -> None:
+    fill_with_what_is_over(ledger)
+    grow_old(ledger)
+    before = ledger.changes.after(limit=10_000)
+    assert ledger.sync.cleanup()["pipeline_runs"] == 3
+    assert ledger.changes.after(limit=10_000) == before
+
+
+def age_events(ledger: Ledger, up_to: int) -> None:
+    execute(ledger, "update change_log set at = :old where seq <= :seq", old=OLD, seq=up_to)
+
+
+def a_cursor(ledger: Ledger, subscriber: str, seq: int) -> None:
+    execute(
+        ledger,
+        "insert into subscriber_cursor (tenant_id, subscriber, seq, updated_at) values (:tenant_id, :subscriber, :seq, :now)"
+        " on conflict (tenant_id, subscriber) do update set seq = excluded.seq",
+        subscriber=subscriber,
+        seq=seq,
+    )
+
+
+def test_old_events_go_once_every_subscriber_has_read_them(ledger: Ledger, url: str) -> None:
+    for _ in range(3):
+        a_sync_run(ledger)
+    numbers = [change.seq for change in ledger.changes.after()]
+    age_events(ledger, numbers[-3])
+    a_cursor(ledger, "slow", numbers[1])
+    a_cursor(ledger, "fast", numbers[-1])
+    with opened(url, "globex") as globex:
+        a_sync_run(globex)
+        a_cursor(globex, "slower", 0)
+    for dry_run in (True, False):
+        assert ledger.sync.cleanup(dry_run=dry_run) == {**NOTHING, "change_log": 2}
+    a_cursor(ledger, "slow", numbers[-1])
+    for dry_run in (True, False):
+        assert ledger.sync.cleanup(dry_run=dry_run) == {**NOTHING, "change_log": len(numbers) - 4}
+    assert [change.seq for change in ledger.changes.after()] == numbers[-2:]
+
+
+def test_without_subscribers_old_events_go_by_their_age(ledger: Ledger) -> None:
+    for _ in range(2):
+        a_sync_run(ledger)
+    numbers = [change.seq for change in ledger.changes.after()]
+    age_events(ledger, numbers[3])
+    assert ledger.sync.cleanup(replace(RetentionSettings(), changes_days=36_500)) == NOTHING
+    assert ledger.sync.cleanup() == {**NOTHING, "change_log": 4}
+    assert [change.seq for change in ledger.changes.after()] == numbers[4:]
+
+
+def test_the_events_of_more_than_a_chunk_go_chunk_by_chunk(ledger: Ledger) -> None:
+    while len(ledger.changes.after(limit=10_000)) <= FIRST_CHUNK * 3:
+        with ledger.store.write() as tx:
+            for _ in range(FIRST_CHUNK):
+                run_store.add(tx, NewRun("many"), "me")
+    number = len(ledger.changes.after(limit=10_000))
+    age_events(ledger, 10_000)
+    assert ledger.sync.cleanup() == {**NOTHING, "change_log": number}
+
+
+def test_archived_schema_versions_stay_when_old_records_go(ledger: Ledger) -> None:
+    fill_with_what_is_over(ledger)
+    ledger.sync.cleanup()
+    grow_old(ledger)
+    assert ledger.sync.cleanup()["metadata_records"] == 1
+    assert [version.version for version in ledger.schemas.history("shop.orders")] == list(range(1, 14))
 
 
 def test_runs_of_one_kind_can_be_cleaned_up_alone(ledger: Ledger) -> None:
@@ -187,7 +295,7 @@ def test_runs_of_one_kind_can_be_cleaned_up_alone(ledger: Ledger) -> None:
 def test_a_retention_for_ever_deletes_nothing(ledger: Ledger) -> None:
     fill_with_what_is_over(ledger)
     grow_old(ledger)
-    for_ever = RetentionSettings(1e12, 1e12, 1e12, 1e12, 99)
+    for_ever = replace(RetentionSettings().of_days(1e12), schema_versions=99)
     assert ledger.sync.cleanup(for_ever) == NOTHING
 
 

@@ -20,6 +20,7 @@ from lakeledger.db import Transaction
 from lakeledger.db.queries import Query, statement
 from lakeledger.jobs.queue import sql as jobs
 from lakeledger.runs.store import sql as runs
+from lakeledger.sync import cleanup
 from lakeledger.sync.dead_letters.store import sql as letters
 from lakeledger.sync.errors.store import sql as errors
 from lakeledger.sync.positions.store import sql as positions
@@ -51,7 +52,7 @@ class Hot:
 
     @property
     def name(self) -> str:
-        return "-".join([self.query.name, *(name for name in self.parameters if name in self.query.optional)])
+        return " ".join([self.query.name, *(name for name in self.parameters if name in self.query.optional), *sorted(self.indexes)])
 
 
 def hot(query: Query, indexes: str, *, may_sort: bool = False, **parameters: Any) -> Hot:
@@ -115,7 +116,27 @@ HOT = [
     hot(statistics.errors, "error_log_by_time", since=NOW, may_sort=True),
     hot(statistics.errors_by_hour, "error_log_by_time", since=NOW, may_sort=True),
     hot(statistics.dead_letters, "dead_letter_queue_groups"),
+    hot(cleanup.CHANGES.prune, "change_log_by_tenant", **PAGE, cutoff=NOW),
+    hot(cleanup.STEPS_OF, "step_logs_by_run", ids=["a", "b"]),
+    hot(cleanup.FORGET_STEPS, "step_logs_pkey", ids=["a", "b"]),
+    hot(cleanup.FORGET_TRANSITIONS, "state_transitions_by_entity", ids=["a", "b"]),
 ]
+# Of each rule of the cleanup, in their order: what is over is found by these.
+FINDING = [
+    "dead_letter_queue_settled",
+    "error_log_settled",
+    "sync_marker_history_by_time",
+    "metadata_records_by_time",
+    "local_job_runs_ended",
+    "pipeline_runs_ended",
+    "pipeline_runs_ended_keyed",
+]
+for rule, index in zip(cleanup.RULES, FINDING, strict=True):
+    HOT += [
+        hot(rule.find, index, **PAGE, cutoff=NOW, after_at=NOW, after_id=""),
+        hot(rule.still, f"{rule.table}_pkey", cutoff=NOW, ids=["a", "b"]),
+        hot(rule.delete, f"{rule.table}_pkey", ids=["a", "b"]),
+    ]
 
 
 @pytest.fixture(scope="module", params=["sqlite", "postgres"])
@@ -211,7 +232,8 @@ set session_replication_role = replica;
 insert into pipeline_runs (pipeline_logging_id, tenant_id, pipeline_id, status, trigger_type, trigger_by, start_time, end_time, parameters,
                            run_kind, schema_name, exclusive, lease_token, idempotency_key)
 select {ID}, {TENANT}, 'p' || n % 50, (array['COMPLETED', 'FAILED', 'RUNNING'])[1 + n % 3], 'api', 'me', {AT}, {AT}, '{{}}',
-       (array['pipeline', 'sync'])[1 + n % 2], 'shop', false, n, 'k' || n from generate_series(1, {ROWS}) n;
+       (array['pipeline', 'sync'])[1 + n % 2], 'shop', false, n, case when n % 5 = 0 then 'k' || n end
+  from generate_series(1, {ROWS}) n;
 insert into error_log (id, tenant_id, schema_name, table_name, name_key, error_type, error_message, record_complete, fingerprint, status,
                        retry_count, max_retries, occurred_at, resolved_at, dead_letter_id, sync_run_id, retry_after)
 select {ID}, {TENANT}, 'shop', 't' || n % 90, 'shop/t' || n % 90, 'type' || n % 9, 'no', true, 'cause' || n % 70,
@@ -225,6 +247,12 @@ select {ID}, {TENANT}, {ID}, 'shop', 't' || n % 90, 'shop/t' || n % 90, 'insert'
 insert into sync_marker_history (id, tenant_id, marker_id, version, position_kind, position_data, order_key, updated_at, updated_by, forced,
                                  sync_run_id)
 select {ID}, {TENANT}, 'm' || n % 50, n, 'number', '{{}}', '', {AT}, 'me', false, {ID} from generate_series(1, {ROWS}) n;
+insert into metadata_records (record_id, tenant_id, kind, source_id, target_extras, context_extras, payload, produced_at, producer_id,
+                              extras)
+select {ID}, {TENANT}, 'kind' || n % 3, 's', '{{}}', '{{}}', '{{}}', {AT}, 'me', '{{}}' from generate_series(1, {ROWS}) n;
+insert into local_job_runs (id, tenant_id, job_id, cause, due_at, asked_by, parameters, status, attempt, times_lost, claim_token,
+                            start_after, created_at, ended_at)
+select {ID}, {TENANT}, 'j' || n % 50, 'asked', {AT}, 'me', '{{}}', 'done', 1, 0, 0, {AT}, {AT}, {AT} from generate_series(1, {ROWS}) n;
 create role plan_reader;
 grant usage on schema plans to plan_reader;
 grant all on all tables in schema plans to plan_reader;

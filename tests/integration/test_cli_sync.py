@@ -63,6 +63,7 @@ def age(ledger: Ledger, days: int) -> None:
         "error_log": ("occurred_at", "resolved_at"),
         "dead_letter_queue": ("created_at", "resolved_at"),
         "sync_marker_history": ("updated_at",),
+        "change_log": ("at",),
     }.items():
         with ledger.store.read() as tx:
             then = tx.now - timedelta(days=days)
@@ -152,7 +153,16 @@ def old(ledger: Ledger) -> None:
     age(ledger, 40)
 
 
-OLD = {"dead_letter_queue": 1, "error_log": 2, "sync_marker_history": 2, "pipeline_runs": 1, "schema_registry": 0}
+OLD = {
+    "dead_letter_queue": 1,
+    "error_log": 2,
+    "sync_marker_history": 2,
+    "metadata_records": 0,
+    "local_job_runs": 0,
+    "pipeline_runs": 1,
+    "change_log": 5,
+    "schema_registry": 0,
+}
 
 
 def test_cleanup_counts_exactly_and_deletes_only_when_told(old: None, at: list[str]) -> None:
@@ -161,11 +171,11 @@ def test_cleanup_counts_exactly_and_deletes_only_when_told(old: None, at: list[s
     assert plan["retention"]["errors_days"] == 30
     text = shown("sync", "cleanup", *at)
     assert re.search(r"error_log\s+settled errors\s+30 days\s+2", text)
-    assert "6 rows would be cleaned up" in text
+    assert "11 rows would be cleaned up" in text
     assert "next: lakeledger sync cleanup --delete" in text
     assert answer("sync", "cleanup", *at) == plan
     done = invoke("sync", "cleanup", "--delete", *at)
-    assert (done.exit_code, "6 rows cleaned up" in done.stdout) == (0, True)
+    assert (done.exit_code, "11 rows cleaned up" in done.stdout) == (0, True)
     assert "deleting error_log: 2" in done.stderr.splitlines()
     assert sum(answer("sync", "cleanup", *at)["rows"].values()) == 0
     assert len(answer("errors", "list", *at)["errors"]) == 1
@@ -175,9 +185,10 @@ def test_cleanup_keeps_as_many_days_as_are_given(old: None, at: list[str]) -> No
     assert sum(answer("sync", "cleanup", "--days", "60", *at)["rows"].values()) == 0
     text = shown("sync", "cleanup", "--days", "39", *at)
     assert "next: lakeledger sync cleanup --days 39 --delete" in text
+    kept = ("runs_days", "errors_days", "dead_letters_days", "positions_days", "records_days", "changes_days")
     assert answer("sync", "cleanup", "--days", "0", "--delete", *at) == {
         "deleted": True,
-        "retention": {"runs_days": 0, "errors_days": 0, "dead_letters_days": 0, "positions_days": 0, "schema_versions": 10},
+        "retention": {**dict.fromkeys(kept, 0), "keyed_runs_days": 90, "schema_versions": 10},
         "rows": OLD,
     }
 

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from dataclasses import asdict, replace
+from dataclasses import asdict
 from datetime import timedelta
 from typing import Any
 
@@ -23,7 +23,10 @@ CLEANED = {
     "dead_letter_queue": ("settled dead letters", "dead_letters_days"),
     "error_log": ("settled errors", "errors_days"),
     "sync_marker_history": ("earlier positions", "positions_days"),
-    "pipeline_runs": ("runs that ended", "runs_days"),
+    "metadata_records": ("records", "records_days"),
+    "local_job_runs": ("runs of local jobs", "runs_days"),
+    "pipeline_runs": ("runs that ended; with a key {keyed_runs_days:g} days", "runs_days"),
+    "change_log": ("events that every subscriber has read", "changes_days"),
     "schema_registry": ("older schema versions, moved to the records", "schema_versions"),
 }
 
@@ -98,12 +101,14 @@ def recover(options: Options, max_age_hours: int) -> None:
 
 @sync.command()
 @click.option(
-    "--days", type=click.IntRange(0, MAX_DAYS), help="Keep so many days of everything; by default each as long as the settings say."
+    "--days",
+    type=click.IntRange(0, MAX_DAYS),
+    help="Keep so many days of everything, and of runs with a key at least as many as the settings say; by default each as they say.",
 )
 @click.option("--delete", is_flag=True, help="Delete what is counted; without it nothing is touched.")
 @shared(
-    '{"deleted": …, "retention": {"runs_days", "errors_days", "dead_letters_days", "positions_days", "schema_versions"}, '
-    '"rows": {table: n}}'
+    '{"deleted": …, "retention": {"runs_days", "errors_days", "dead_letters_days", "positions_days", "keyed_runs_days", "records_days", '
+    '"changes_days", "schema_versions"}, "rows": {table: n}}'
 )
 def cleanup(options: Options, days: int | None, delete: bool) -> None:
     """Count, or delete, what is over and older than its retention.
@@ -114,13 +119,13 @@ def cleanup(options: Options, days: int | None, delete: bool) -> None:
       lakeledger sync cleanup --days 90 --delete
     """
     with options.open() as ledger:
-        retention = _retention(ledger.sync.retention, days)
+        retention = ledger.sync.retention.of_days(days)
         with ticking("deleting", silent=options.as_json or not delete) as tick:
             rows = ledger.sync.cleanup(retention, dry_run=not delete, progress=tick)
     if options.as_json:
         show.print_json({"deleted": delete, "retention": asdict(retention), "rows": rows})
         return
-    lines = [(table, CLEANED[table][0], _kept(table, retention), show.count(number)) for table, number in rows.items()]
+    lines = [(table, _what(table, retention), _kept(table, retention), show.count(number)) for table, number in rows.items()]
     show.print_table(["table", "what", "kept", ">rows"], lines)
     total = show.plural(sum(rows.values()), "row")
     click.echo(f"{total} {'cleaned up' if delete else 'would be cleaned up'}")
@@ -155,10 +160,8 @@ def _worth_a_look(figures: Mapping[str, Any]) -> str:
     return "dlq groups" if figures["dead_letters"]["pending"] else "sync runs"
 
 
-def _retention(settings: RetentionSettings, days: int | None) -> RetentionSettings:
-    if days is None:
-        return settings
-    return replace(settings, runs_days=days, errors_days=days, dead_letters_days=days, positions_days=days)
+def _what(table: str, retention: RetentionSettings) -> str:
+    return CLEANED[table][0].format(**vars(retention))
 
 
 def _kept(table: str, retention: RetentionSettings) -> str:

@@ -7,6 +7,7 @@ What is open, pending, running or current is never touched, however old it is.
 from __future__ import annotations
 
 import time
+from collections import Counter
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass
 from datetime import UTC, datetime, timedelta
@@ -15,11 +16,14 @@ from typing import Any
 
 from lakeledger.config import RetentionSettings
 from lakeledger.db import Row, Store, Transaction
+from lakeledger.db.derived import forget_silently
 from lakeledger.db.queries import Query, parse, statement
 from lakeledger.sync.schemas import store as schemas
 
-# A writer waits for at most one chunk, which is made to take about this long, and gets its turn in the pause after it.
-CHUNK_SECONDS = 0.025
+# A writer waits for at most one chunk, which is made to take about this long, and gets its turn in the pause after it. One of another
+# process on SQLite looks whether it is its turn every 25 ms at first, then ever more rarely: the pause must not be over between two looks.
+CHUNK_SECONDS = 0.04
+PAUSE_SECONDS = 0.025
 FIRST_CHUNK, LARGEST_CHUNK = 100, 5_000
 # What there is to delete is looked for without holding anybody up, so many rows at a time.
 PAGE = 5_000
@@ -33,74 +37,100 @@ Progress = Callable[[str, int], None]
 
 @dataclass(frozen=True)
 class Rule:
-    """What of one table is over: its key, the time that counts, and on what conditions. `first` deletes what hangs on the rows."""
+    """What of one table is over: its key, the time that counts, on what conditions, and the setting that says how long it is kept."""
 
     table: str
     key: str
     at: str
     over: str
-    first: str | None = None
+    days: str
 
     @property
     def count(self) -> Query:
-        return statement(f"select count(*) as number from {self.table} where {self._old}")
+        return statement(f"select count(*) as number from {self.table} where tenant_id = :tenant_id and {self._old}")
 
     @property
     def find(self) -> Query:
         return statement(
-            f"select {self.key} as id, {self.at} as at from {self.table}"
-            f" where {self._old} and ({self.at}, {self.key}) > (:after_at, cast(:after_id as text))"
-            f" order by {self.at}, {self.key} limit :page_size"
+            f"select {self.key} as id, {self.at} as at from {self.table} where tenant_id = :tenant_id and {self._old}"
+            f" and ({self.at}, {self.key}) > (:after_at, cast(:after_id as text)) order by {self.at}, {self.key} limit :page_size"
         )
 
     @property
     def still(self) -> Query:
-        """Those of the found ones that are over still: somebody may have come back to one."""
-        return by_ids(f"select {self.key} as id from {self.table} where {self._old} and {self.key} in (IDS)")
+        """Those of the found ones that are over still: somebody may have come back to one.
+
+        `tenant_id || ''`: were the tenant something that an index can find, SQLite would go through all that is over, chunk after chunk.
+        """
+        return by_ids(f"select {self.key} as id from {self.table} where {self.key} LISTED and tenant_id || '' = :tenant_id and {self._old}")
 
     @property
-    def deletes(self) -> list[Query]:
-        texts = [self.first, f"delete from {self.table} where {self.key} in (IDS)"]
-        return [by_ids(text) for text in texts if text]
+    def delete(self) -> Query:
+        return by_ids(f"delete from {self.table} where {self.key} LISTED")
 
     @property
     def _old(self) -> str:
-        return f"{self.table}.tenant_id = :tenant_id and {self.at} < :cutoff and {self.over}"
+        return f"{self.at} < :cutoff and {self.over}"
 
 
 def by_ids(text: str) -> Query:
-    """A statement about the rows with certain ids, which each database takes in its own way."""
-    lists = {"sqlite": "select value from json_each(:ids)", "postgres": "select jsonb_array_elements_text(:ids)"}
-    named = (f"-- name: by_ids@{dialect}\n{text.replace('IDS', ids)}\n" for dialect, ids in lists.items())
+    """A statement about the rows with certain ids, which each database finds by the key in its own way."""
+    lists = {"sqlite": "in (select value from json_each(:ids))", "postgres": "= any(array(select jsonb_array_elements_text(:ids)))"}
+    named = (f"-- name: by_ids@{dialect}\n{text.replace('LISTED', listed)}\n" for dialect, listed in lists.items())
     return parse("".join(named)).by_ids
 
 
-_LETTERS = Rule("dead_letter_queue", "id", "resolved_at", "status in ('resolved', 'discarded')")
-_ERRORS = Rule(
-    "error_log",
-    "id",
-    "resolved_at",
-    f"status <> 'open' and not exists (select 1 from dead_letter_queue letter where {_WAITING} and letter.error_log_id = error_log.id)",
+_OPEN_ERROR = "select 1 from error_log error where error.tenant_id = :tenant_id and error.status = 'open' and error.sync_run_id ="
+_OF_RUNS = (
+    f"not exists ({_OPEN_ERROR} pipeline_logging_id)"
+    f" and not exists (select 1 from dead_letter_queue letter where {_WAITING} and letter.sync_run_id = pipeline_logging_id)"
+    "\n and run_kind = :run_kind -- optional\n"
 )
-_HISTORY = Rule(
-    "sync_marker_history",
-    "id",
-    "updated_at",
-    "not forced and version < (select version from sync_markers marker where marker.id = sync_marker_history.marker_id)",
+# Letters before their errors, and errors before their runs: what others hang on goes last.
+RULES = (
+    Rule("dead_letter_queue", "id", "resolved_at", "status in ('resolved', 'discarded')", "dead_letters_days"),
+    Rule(
+        "error_log",
+        "id",
+        "resolved_at",
+        f"status <> 'open' and not exists (select 1 from dead_letter_queue letter where {_WAITING} and letter.error_log_id = error_log.id)",
+        "errors_days",
+    ),
+    Rule(
+        "sync_marker_history",
+        "id",
+        "updated_at",
+        "not forced and version < (select version from sync_markers marker where marker.id = sync_marker_history.marker_id)",
+        "positions_days",
+    ),
+    Rule("metadata_records", "record_id", "produced_at", "kind <> 'schema_version'", "records_days"),
+    Rule("local_job_runs", "id", "ended_at", "ended_at is not null", "runs_days"),
+    Rule("pipeline_runs", "pipeline_logging_id", "end_time", f"idempotency_key is null and {_OF_RUNS}", "runs_days"),
+    # While a run with an idempotency key is there, the same work is not done again.
+    Rule("pipeline_runs", "pipeline_logging_id", "end_time", f"idempotency_key is not null and {_OF_RUNS}", "keyed_runs_days"),
 )
-# A run that completed under an idempotency key is what keeps the same work from being done again.
-_RUNS = Rule(
-    "pipeline_runs",
-    "pipeline_logging_id",
-    "end_time",
-    "status in ('COMPLETED', 'FAILED', 'CANCELLED', 'SKIPPED') and (idempotency_key is null or status <> 'COMPLETED')"
-    " and (cast(:run_kind as text) is null or run_kind = :run_kind)"
-    " and not exists (select 1 from error_log error where error.tenant_id = :tenant_id and error.status = 'open'"
-    " and error.sync_run_id = pipeline_logging_id)"
-    f" and not exists (select 1 from dead_letter_queue letter where {_WAITING} and letter.sync_run_id = pipeline_logging_id)",
-    first="delete from state_transitions where entity_id in"
-    " (IDS union all select step_logging_id from step_logs where pipeline_logging_id in (IDS))",
-)
+STEPS_OF = by_ids("select step_logging_id as id from step_logs where pipeline_logging_id LISTED")
+FORGET_STEPS = by_ids("delete from step_logs where step_logging_id LISTED")
+FORGET_TRANSITIONS = by_ids("delete from state_transitions where entity_id LISTED")
+
+_READ_BY_ALL = "seq <= (select coalesce(min(seq), 9223372036854775807) from subscriber_cursor where tenant_id = :tenant_id)"
+# The oldest events that every subscriber has read, if they are old enough. They are in the order of their time, which needs no index then.
+_OLDEST = f"""
+select seq from (select seq, at from change_log
+                  where tenant_id = :tenant_id and {_READ_BY_ALL}
+                  order by seq limit :page_size) oldest
+ where at < :cutoff
+"""
+CHANGES = parse(f"""
+-- name: count
+select count(*) as number from change_log where tenant_id = :tenant_id and at < :cutoff and {_READ_BY_ALL}
+
+-- name: prune@sqlite
+delete from change_log where seq in ({_OLDEST})
+
+-- name: prune@postgres
+delete from change_log where seq = any(array({_OLDEST}))
+""")
 
 
 def clean(
@@ -117,12 +147,11 @@ def clean(
     `stop` is asked after every chunk; what was deleted until then is what is counted.
     """
     with store.read() as tx:
-        rules = _rules(retention, tx.now)
+        chosen = _Chosen(retention, tx.now, run_kind)
         if dry_run:
-            counts = {rule.table: _count(tx, rule, cutoff, run_kind) for rule, cutoff in rules}
-            return {**counts, "schema_registry": schemas.count_old(tx, retention.schema_versions)}
-    removed = dict.fromkeys([*(rule.table for rule, _ in rules), "schema_registry"], 0)
-    for table, count in _chunks(store, rules, run_kind, retention.schema_versions):
+            return _count(tx, chosen)
+    removed = dict.fromkeys([*(rule.table for rule in RULES), "change_log", "schema_registry"], 0)
+    for table, count in _chunks(store, chosen):
         removed[table] += count
         progress(table, removed[table])
         if stop():
@@ -130,41 +159,51 @@ def clean(
     return removed
 
 
-def _rules(retention: RetentionSettings, now: datetime) -> list[tuple[Rule, datetime]]:
-    """Letters before their errors, and errors before their runs: what others hang on goes last."""
+@dataclass(frozen=True)
+class _Chosen:
+    """What is to go: as old as the settings say now, and of which kind of runs."""
 
-    def cutoff(days: float) -> datetime:
-        return now - min(timedelta(days=min(days, MOST_DAYS)), now - _LONG_AGO)
+    retention: RetentionSettings
+    now: datetime
+    run_kind: str | None
 
-    return [
-        (_LETTERS, cutoff(retention.dead_letters_days)),
-        (_ERRORS, cutoff(retention.errors_days)),
-        (_HISTORY, cutoff(retention.positions_days)),
-        (_RUNS, cutoff(retention.runs_days)),
-    ]
+    def before(self, days: str) -> datetime:
+        """The time before which what that setting is about is old."""
+        kept = timedelta(days=min(getattr(self.retention, days), MOST_DAYS))
+        return self.now - min(kept, self.now - _LONG_AGO)
 
-
-def _count(tx: Transaction, rule: Rule, cutoff: datetime, run_kind: str | None) -> int:
-    row = tx.one(rule.count, cutoff=cutoff, run_kind=run_kind) or {}
-    return int(row["number"])
+    def parameters(self, rule: Rule) -> dict[str, Any]:
+        return {"cutoff": self.before(rule.days), "run_kind": self.run_kind}
 
 
-def _chunks(store: Store, rules: list[tuple[Rule, datetime]], run_kind: str | None, schema_versions: int) -> Iterator[tuple[str, int]]:
-    pace = _Pace(store)
-    for rule, cutoff in rules:
-        for found in _pages(store, rule, cutoff, run_kind):
-            for count in pace.delete(found, rule, cutoff, run_kind):
+def _count(tx: Transaction, chosen: _Chosen) -> dict[str, int]:
+    found = [(rule.table, tx.one(rule.count, **chosen.parameters(rule)) or {}) for rule in RULES]
+    found.append(("change_log", tx.one(CHANGES.count, cutoff=chosen.before("changes_days")) or {}))
+    counts: Counter[str] = Counter()
+    for table, row in found:
+        counts[table] += int(row["number"])
+    return {**counts, "schema_registry": schemas.count_old(tx, chosen.retention.schema_versions)}
+
+
+def _chunks(store: Store, chosen: _Chosen) -> Iterator[tuple[str, int]]:
+    for rule in RULES:
+        pace = _Pace(store)
+        for found in _pages(store, rule, chosen):
+            for count in pace.delete(found, rule, chosen):
                 yield rule.table, count
-    for count in pace.repeat(lambda limit, tx: schemas.archive_old(tx, schema_versions, limit)):
+    before = chosen.before("changes_days")
+    for count in _Pace(store).repeat(lambda limit, tx: tx.execute(CHANGES.prune, cutoff=before, page_size=limit)):
+        yield "change_log", count
+    for count in _Pace(store).repeat(lambda limit, tx: schemas.archive_old(tx, chosen.retention.schema_versions, limit)):
         yield "schema_registry", count
 
 
-def _pages(store: Store, rule: Rule, cutoff: datetime, run_kind: str | None) -> Iterator[list[Row]]:
+def _pages(store: Store, rule: Rule, chosen: _Chosen) -> Iterator[list[Row]]:
     """What there is to delete, oldest first."""
     after: dict[str, Any] = {"after_at": _LONG_AGO, "after_id": ""}
     while True:
         with store.read() as tx:
-            found = tx.all(rule.find, cutoff=cutoff, run_kind=run_kind, page_size=PAGE, **after)
+            found = tx.all(rule.find, **chosen.parameters(rule), page_size=PAGE, **after)
         if not found:
             return
         yield found
@@ -172,18 +211,18 @@ def _pages(store: Store, rule: Rule, cutoff: datetime, run_kind: str | None) -> 
 
 
 class _Pace:
-    """Chunk after chunk, each as large as fits the time, with a pause of the same length after it."""
+    """Chunk after chunk of one table, each as large as fits the time, with a pause after it."""
 
     def __init__(self, store: Store) -> None:
         self._store = store
         self._size = FIRST_CHUNK
 
-    def delete(self, found: list[Row], rule: Rule, cutoff: datetime, run_kind: str | None) -> Iterator[int]:
+    def delete(self, found: list[Row], rule: Rule, chosen: _Chosen) -> Iterator[int]:
         """Delete these rows; how many went, chunk by chunk."""
         ids = [row["id"] for row in found]
         while ids:
             chunk, ids = ids[: self._size], ids[self._size :]
-            yield self._timed(partial(_delete, rule, chunk, cutoff, run_kind))
+            yield self._timed(partial(_delete, rule, chunk, chosen))
 
     def repeat(self, work: Callable[[int, Transaction], int]) -> Iterator[int]:
         """Do it until a chunk comes back short."""
@@ -200,12 +239,21 @@ class _Pace:
             count = work(tx)
         took = time.perf_counter() - start
         self._size = max(1, min(LARGEST_CHUNK, int(self._size * min(2.0, CHUNK_SECONDS / took))))
-        time.sleep(took)
+        time.sleep(max(PAUSE_SECONDS, took / 2))
         return count
 
 
-def _delete(rule: Rule, ids: list[str], cutoff: datetime, run_kind: str | None, tx: Transaction) -> int:
-    over = [row["id"] for row in tx.all(rule.still, ids=ids, cutoff=cutoff, run_kind=run_kind)]
-    for query in rule.deletes:
-        tx.execute(query, ids=over)
+def _delete(rule: Rule, ids: list[str], chosen: _Chosen, tx: Transaction) -> int:
+    over = [row["id"] for row in tx.all(rule.still, ids=ids, **chosen.parameters(rule))]
+    with forget_silently(tx):
+        if rule.table == "pipeline_runs":
+            _forget_steps(tx, over)
+        tx.execute(rule.delete, ids=over)
     return len(over)
+
+
+def _forget_steps(tx: Transaction, run_ids: list[str]) -> None:
+    """What belongs to runs goes with them: their steps, and the states that both went through."""
+    steps = [row["id"] for row in tx.all(STEPS_OF, ids=run_ids)]
+    tx.execute(FORGET_TRANSITIONS, ids=[*run_ids, *steps])
+    tx.execute(FORGET_STEPS, ids=steps)

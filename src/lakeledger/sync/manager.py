@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import threading
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import replace
 from datetime import datetime, timedelta
 from types import TracebackType
 from typing import Any, Protocol, Self
@@ -59,7 +58,7 @@ class MetadataManager:
         self._cleanup: BackgroundCleanup | None = None
         self._lock = threading.RLock()
         self._closed = False
-        _retention(RetentionSettings(), retention_days)
+        RetentionSettings().of_days(retention_days)
         self._secrets = secrets_in(connection_pool) if isinstance(connection_pool, str) else frozenset()
 
     def initialize(self) -> None:
@@ -337,12 +336,12 @@ class MetadataManager:
     def cleanup_old_metadata(self, retention_days: float | None = None, *, dry_run: bool = False) -> dict[str, int]:
         """Delete what is over and older than its retention: rows by table. Of the run log, only sync runs."""
         days = self._retention_days if retention_days is None else retention_days
-        return self.capture.cleanup(_retention(self.capture.retention, days), run_kind=KIND, dry_run=dry_run)
+        return self.capture.cleanup(self.capture.retention.of_days(days), run_kind=KIND, dry_run=dry_run)
 
     def _clean_in_background(self) -> dict[str, int]:
         background = self._cleanup
         stop = background.is_stopping if background else lambda: True
-        return self.capture.cleanup(_retention(self.capture.retention, self._retention_days), run_kind=KIND, stop=stop)
+        return self.capture.cleanup(self.capture.retention.of_days(self._retention_days), run_kind=KIND, stop=stop)
 
     def _document(self, source: Source) -> dict[str, Any] | None:
         marker = self.capture.positions.find(source)
@@ -375,9 +374,3 @@ def _check_target(target: object, tenant: str | None) -> None:
             f"connection_pool is a {type(target).__name__}, which is neither the URL of a ledger nor an open one: "
             "write postgresql://user@host/database or sqlite:///path/to/file.db; the ledger makes its own connections"
         )
-
-
-def _retention(kept: RetentionSettings, days: float | None) -> RetentionSettings:
-    if days is None:
-        return kept
-    return replace(kept, runs_days=days, errors_days=days, dead_letters_days=days, positions_days=days)

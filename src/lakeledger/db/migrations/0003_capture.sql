@@ -113,4 +113,7 @@ create index dead_letter_queue_of_run on dead_letter_queue (tenant_id, sync_run_
 create index pipeline_runs_of_sync on pipeline_runs (tenant_id, end_time) where run_kind = 'sync';
 create index sync_marker_history_by_time on sync_marker_history (tenant_id, updated_at, id);
 create index pipeline_runs_ended on pipeline_runs (tenant_id, end_time, pipeline_logging_id)
-    where status in ('COMPLETED', 'FAILED', 'CANCELLED', 'SKIPPED');
+    where end_time is not null and idempotency_key is null;
+create index pipeline_runs_ended_keyed on pipeline_runs (tenant_id, end_time, pipeline_logging_id)
+    where end_time is not null and idempotency_key is not null;
+create index metadata_records_by_time on metadata_records (tenant_id, produced_at, record_id) where kind <> 'schema_version';

@@ -73,4 +73,4 @@ create index local_job_runs_queued on local_job_runs (tenant_id, start_after, id
 create index local_job_runs_running on local_job_runs (tenant_id, started_at, id) where status = 'running';
 create index local_job_runs_by_time on local_job_runs (tenant_id, due_at desc, id desc);
 create index local_job_runs_by_job on local_job_runs (tenant_id, job_id, due_at desc, id desc);
-create index local_job_runs_ended on local_job_runs (tenant_id, ended_at) where ended_at is not null;
+create index local_job_runs_ended on local_job_runs (tenant_id, ended_at, id) where ended_at is not null;
