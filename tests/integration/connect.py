@@ -57,7 +57,9 @@ def in_another_zone(ledger: Ledger, spark: SparkSession) -> dict[str, Any]:
     before = other.conf.getAll
     ledger.overwrite(other.sql(query), "times", by_partition=True)
     (file,) = ledger.tables.files("times")
-    return {"bounds": file.column_bounds["at"], "unchanged": other.conf.getAll == before}
+    seen = {"bounds": file.column_bounds["at"], "unchanged": other.conf.getAll == before}
+    other.client.close()  # one that is left open at the end of Python is waited for
+    return seen
 
 
 def diagnosed(folder: Path) -> str:

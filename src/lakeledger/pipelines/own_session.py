@@ -7,10 +7,10 @@ from __future__ import annotations
 
 import json
 import threading
+import weakref
 from collections.abc import Iterator, Mapping
 from contextlib import contextmanager
-from typing import TYPE_CHECKING
-from weakref import WeakKeyDictionary
+from typing import TYPE_CHECKING, Any
 
 from lakeledger import clock
 from lakeledger.errors import Failed
@@ -64,7 +64,7 @@ class _Beside:
         self.conf = conf
         self._lock = threading.Lock()
         # With the settings that the given one had when they were last copied.
-        self._made: WeakKeyDictionary[SparkSession, tuple[SparkSession, dict[str, str]]] = WeakKeyDictionary()
+        self._made: weakref.WeakKeyDictionary[SparkSession, tuple[SparkSession, dict[str, str]]] = weakref.WeakKeyDictionary()
 
     def like(self, given: SparkSession) -> SparkSession:
         with self._lock:
@@ -105,13 +105,22 @@ def _make(given: SparkSession, conf: Mapping[str, str]) -> tuple[SparkSession, d
 
     try:
         now = given.conf.getAll
-        made = given.cloneSession() if is_remote(given) else given.newSession()  # type: ignore[attr-defined]  # only Connect can clone
+        made = _clone(given) if is_remote(given) else given.newSession()
         _copy(made.conf.getAll, now, made, conf)
     except (AttributeError, PySparkException) as error:
         wanted = ", ".join(f"{name}={value}" for name, value in conf.items())
         reason = str(error).partition("\n")[0]
         raise Failed(f"the Spark session has other settings, and no session can be opened beside it: set {wanted} ({reason})") from error
     return made, now
+
+
+def _clone(given: SparkSession) -> SparkSession:
+    """A second session on a Spark Connect server."""
+    made: Any = given.cloneSession()  # type: ignore[attr-defined]  # only Connect can
+    # Its connection must be closed while Python is still alive: what is left at the very end waits for ever.
+    weakref.finalize(made, made.client.close)
+    session: SparkSession = made
+    return session
 
 
 def _copy(before: Mapping[str, str], now: Mapping[str, str], session: SparkSession, conf: Mapping[str, str]) -> None:
