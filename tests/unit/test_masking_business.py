@@ -7,8 +7,11 @@ from decimal import Decimal
 from typing import Any
 
 import pytest
+from hypothesis import given
+from hypothesis import strategies as st
 
-from lakeledger.redaction import MASK
+from lakeledger import codec
+from lakeledger.redaction import MASK, is_clean, scrub_value, secrets_in
 from lakeledger.sync.masking import Masking
 
 HASH = "9e107d9d372bb6826bd81d3542a419d6"
@@ -111,3 +114,32 @@ def test_a_masked_column_is_masked_although_it_is_unmasked() -> None:
 def test_details_are_masked_by_any_name_of_a_secret_but_the_unmasked_ones() -> None:
     details = {"pass": "hunter2", "account_key": "hunter3", "token": "ETH", "attempts": 3}
     assert Masking(unmask=("token",)).mask_details(details) == {"pass": MASK, "account_key": MASK, "token": "ETH", "attempts": 3}
+
+
+TEXTS = st.text(max_size=20) | st.sampled_from(
+    [
+        *(
+            "hunter2",
+            "https://ann:hunter2@h",
+            "ghp_" + "a1B2" * 6,
+            "\nghp_" + "a1B2" * 6,
+            "Bearer " + "a1" * 9,
+            "-u ann:hunter2",
+            "a:b@tcp(h)",
+        ),
+        *("mysql -phunter2", "sig=hunter2", "login ann password x", "connect to a user b using c", "scott/tiger", "customer_address_line"),
+    ]
+)
+NAMES = st.text(max_size=8) | st.sampled_from(
+    ["password", "apiKey", "api____key", "API2KEY", "bindpw", "sas", "JSESSIONID", "Set-Cookie", "auth", "access_signature", "id", "a" * 20]
+)
+RECORDS = st.dictionaries(
+    NAMES, st.recursive(TEXTS | st.integers(), lambda inner: st.lists(inner) | st.dictionaries(NAMES, inner), max_leaves=6)
+)
+
+
+@given(record=RECORDS)
+def test_what_passes_for_clean_at_a_glance_has_no_secret(record: dict[str, Any]) -> None:
+    if is_clean(codec.to_json(record)):
+        assert scrub_value(record) == record
+        assert secrets_in(record) == frozenset()

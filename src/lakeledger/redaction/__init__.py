@@ -7,7 +7,7 @@ from __future__ import annotations
 
 from lakeledger.redaction.found import MASK, SHORTEST_PASSWORD, Numeral
 from lakeledger.redaction.names import is_secret_name
-from lakeledger.redaction.scrub import CONFIGURATION, RECORD, SHAPES, Rules, scrub, scrub_value, secrets_in
+from lakeledger.redaction.scrub import CONFIGURATION, RECORD, SHAPES, Rules, is_clean, scrub, scrub_value, secrets_in
 
 __all__ = [
     "CONFIGURATION",
@@ -17,6 +17,7 @@ __all__ = [
     "SHORTEST_PASSWORD",
     "Numeral",
     "Rules",
+    "is_clean",
     "is_secret_name",
     "scrub",
     "scrub_value",

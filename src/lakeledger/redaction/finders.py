@@ -62,6 +62,6 @@ NAMED_IN_URLS = (Finder(urls.in_named_url_parts, ("://",)),)
 LONG_WORD = lazy(r"\b\w[\w-]{13}")
 STEM = lazy(
     r"p(?:ass|w)|s(?:ecret|as|ig=|ignature|ess(?:id|ionid))|token|credential|auth|cookie|identified"
-    r"|(?:api|apim|private|signing|encryption|access|account|functions|master|shared|storage|subscription)[^a-z]{0,3}key"
+    r"|(?:api|apim|private|signing|encryption|access|account|functions|master|shared|storage|subscription)[^a-z]*+key"
 )
 SHAPE = lazy(r"://|@|-u|hook|bearer|basic|jdbc:|login|sql|mariadb|redis-|bcp|expdp|impdp| using")

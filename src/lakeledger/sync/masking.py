@@ -16,7 +16,7 @@ from typing import Any
 
 from lakeledger import codec
 from lakeledger.errors import Invalid
-from lakeledger.redaction import CONFIGURATION, MASK, SHORTEST_PASSWORD, Numeral, Rules, scrub, scrub_value, secrets_in
+from lakeledger.redaction import CONFIGURATION, MASK, SHORTEST_PASSWORD, Numeral, Rules, is_clean, scrub, scrub_value, secrets_in
 
 MIN_BYTES = 256
 TEXT_LIMIT = 1_000
@@ -72,6 +72,8 @@ class Masking:
         return Rules(business=True, unmask=self.unmask)
 
     def _masked(self, whole: PlainRecord, known: Iterable[str], rules: Rules) -> Masked:
+        if not known and not self.columns and whole.is_clean and whole.size <= self.max_bytes:
+            return Masked(dict(whole), complete=whole.exact)
         data: dict[str, Any] = scrub_value(whole, known=known, rules=rules)
         data = self._hide(data) if self.columns else data
         text = codec.to_json(data)
@@ -83,6 +85,8 @@ class Masking:
         if record is None:
             return frozenset()
         whole = plain_record(record)
+        if not self.columns and whole.is_clean:
+            return frozenset()
         masked = self._masked_texts(whole) if self.columns else ()
         return secrets_in(whole, rules) | frozenset(text for text in masked if len(text) >= SHORTEST_PASSWORD)
 
@@ -171,6 +175,19 @@ class PlainRecord(dict[str, Any]):
     """A record that is plain JSON already, so that it need not be read again; `exact` if it still says all that the original said."""
 
     exact = True
+
+    @cached_property
+    def is_clean(self) -> bool:
+        """Whether it is sure to hold no secret by shape or name."""
+        return is_clean(self._document)
+
+    @property
+    def size(self) -> int:
+        return len(self._document.encode())
+
+    @cached_property
+    def _document(self) -> str:
+        return codec.to_json(self)
 
 
 def plain_record(record: Any) -> PlainRecord:
