@@ -9,6 +9,8 @@ import pytest
 
 from contract.lettering import new
 from lakeledger import Ledger, NumberPosition
+from lakeledger.jobs import JobSpec
+from lakeledger.jobs.local import LocalBackend
 from lakeledger.sync import NewSync
 from lakeledger.sync.dead_letters import DeadLetter
 from lakeledger.sync.errors import NewError
@@ -75,12 +77,18 @@ def run(ledger: Ledger, text: Watched) -> None:
         active.fail(text)
 
 
+def cancel(ledger: Ledger, text: Watched) -> None:
+    jobs = LocalBackend(ledger.store, "ann")
+    job = jobs.create(JobSpec("shop", {"name": "shop"}, {"module_name": "shop"}))
+    jobs.cancel(jobs.run_now(job.job_id), text)
+
+
 def synchronise(ledger: Ledger, text: Watched) -> None:
     started = ledger.sync.runs.start(NewSync("shop", "batch", source_info={"a": text}, destination_info={"a": text}))
     ledger.sync.runs.complete(started.id, "failed", error_message=text, error_details={"a": text})
 
 
-@pytest.mark.parametrize("act", [log, retry, bury, replay, move, run, synchronise])
+@pytest.mark.parametrize("act", [log, retry, bury, replay, move, run, cancel, synchronise])
 def test_no_transaction_is_open_while_secrets_are_looked_for(ledger: Ledger, act: Callable[[Ledger, Any], None]) -> None:
     text = Watched("password=hunter2 is kept for sure")
     text.ledger, text.seen = ledger, []

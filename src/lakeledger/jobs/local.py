@@ -16,7 +16,7 @@ from lakeledger.jobs import OWNER_TAG, Check, Job, JobSpec, queue, schedule, tri
 from lakeledger.jobs.model import JobRun, LocalJob
 from lakeledger.jobs.settings import merge
 from lakeledger.jobs.waits import packed, unpacked
-from lakeledger.runs import cancelled
+from lakeledger.runs import Outcome, cancelled
 from lakeledger.runs import store as run_log
 
 sql = load("lakeledger.jobs")
@@ -67,10 +67,11 @@ class LocalBackend:
 
     def delete(self, job_id: str) -> None:
         """Delete it with its queue; a run that is under way is cancelled. Nothing happens if it is not there."""
+        how = cancelled("its job was deleted")
         with self._store.write() as tx:
             if tx.one(sql.find_local, job_id=job_id):
                 for run in queue.unfinished(tx, job_id):
-                    _cancel(tx, run, "its job was deleted", self._actor)
+                    _cancel(tx, run, how, self._actor)
                 tx.execute(sql.remove_local, job_id=job_id)
 
     def run_now(self, job_id: str, parameters: Mapping[str, str] | None = None) -> str:
@@ -101,9 +102,10 @@ class LocalBackend:
 
     def cancel(self, id: str, reason: str | None = None) -> JobRun:
         """End a run that waits or is under way; its worker is refused at its next commit. Raises NotFound, or Conflict if it has ended."""
+        how = cancelled(reason or f"cancelled by {self._actor}")
         with self._store.write() as tx:
             run = queue.get(tx, id)
-            ended = _cancel(tx, run, reason or f"cancelled by {self._actor}", self._actor)
+            ended = _cancel(tx, run, how, self._actor)
         if ended is None:
             raise Conflict(f"run {run.id} has already ended: {run.status}")
         return ended
@@ -167,10 +169,10 @@ def _columns(settings: Mapping[str, Any], name: str, now: datetime) -> dict[str,
     }
 
 
-def _cancel(tx: Transaction, run: JobRun, reason: str, actor: str) -> JobRun | None:
+def _cancel(tx: Transaction, run: JobRun, how: Outcome, actor: str) -> JobRun | None:
     """End a run in the queue and in the run log. None if it has ended already."""
     found = queue.ledger_run(tx, get_job(tx, run.job_id), run)
-    ended = queue.cancel(tx, run.id, reason, found.id if found else None)
+    ended = queue.cancel(tx, run.id, how.reason or "", found.id if found else None)
     if ended and found and found.is_open:
-        run_log.finish(tx, found.id, cancelled(reason), actor, from_outside=True)
+        run_log.finish(tx, found.id, how, actor, from_outside=True)
     return ended

@@ -13,7 +13,6 @@ from lakeledger.db.queries import load
 from lakeledger.errors import NotFound
 from lakeledger.jobs.model import JobRun, LocalJob
 from lakeledger.runs import Run, Worker
-from lakeledger.runs.model import storable
 
 sql = load("lakeledger.jobs")
 
@@ -39,7 +38,7 @@ def add(
         asked_by=asked_by,
         parameters=dict(parameters or {}),
         status="skipped" if skipped else "queued",
-        reason=storable(reason) if reason else None,
+        reason=reason,
         ended_at=due_at if skipped else None,
     )
     return JobRun(**row) if row else None
@@ -94,14 +93,13 @@ def renew(tx: Transaction, run: JobRun, lease_seconds: float) -> bool:
 
 def finish(tx: Transaction, run: JobRun, status: str, at: datetime, reason: str | None = None, run_id: str | None = None) -> JobRun | None:
     """End a running attempt. None if it has ended already, or somebody took over."""
-    kept = storable(reason) if reason else None
-    row = tx.one(sql.finish, id=run.id, claim_token=run.claim_token, status=status, at=at, reason=kept, run_id=run_id)
+    row = tx.one(sql.finish, id=run.id, claim_token=run.claim_token, status=status, at=at, reason=reason or None, run_id=run_id)
     return JobRun(**row) if row else None
 
 
 def again(tx: Transaction, run: JobRun, start_after: datetime, reason: str, run_id: str | None = None, **counts: int) -> JobRun | None:
     """Put a running attempt back into the queue, to be started later, with other `counts` if need be. None as in `finish`."""
-    found = {"start_after": start_after, "reason": storable(reason), "run_id": run_id}
+    found = {"start_after": start_after, "reason": reason, "run_id": run_id}
     counted = {"attempt": run.attempt, "times_lost": run.times_lost, **counts}
     row = tx.one(sql.queue_again, id=run.id, claim_token=run.claim_token, **found, **counted)
     return JobRun(**row) if row else None
@@ -137,7 +135,7 @@ def lose(tx: Transaction, job: LocalJob, run: JobRun, at: datetime, reason: str,
 
 def cancel(tx: Transaction, id: str, reason: str, run_id: str | None = None) -> JobRun | None:
     """End a run that is queued or running. None if it has ended already."""
-    row = tx.one(sql.cancel, id=id, reason=storable(reason), run_id=run_id)
+    row = tx.one(sql.cancel, id=id, reason=reason, run_id=run_id)
     return JobRun(**row) if row else None
 
 

@@ -27,6 +27,7 @@ from lakeledger.jobs.triggers import Fired, TableVersion
 from lakeledger.lake import Storage
 from lakeledger.runs import Status, Worker, describe, failed
 from lakeledger.runs import store as run_log
+from lakeledger.runs.model import storable
 
 LEASE_SECONDS = 60.0
 PARALLEL_RUNS = 8
@@ -74,12 +75,15 @@ class Due:
 
 @dataclass(frozen=True)
 class Outcome:
-    """How a run went: its id in the run log, how it ended there, why, and whether another try may help."""
+    """How a run went: its id in the run log, how it ended there, why (without secrets), and whether another try may help."""
 
     run_id: str | None
     status: Status
     reason: str | None = None
     retryable: bool = True
+
+    def __post_init__(self) -> None:
+        object.__setattr__(self, "reason", storable(self.reason) if self.reason else None)
 
 
 Execute = Callable[[Due], Outcome]

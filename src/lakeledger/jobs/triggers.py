@@ -14,6 +14,7 @@ from typing import Any
 from lakeledger import codec
 from lakeledger.errors import Invalid
 from lakeledger.lake import StoredFile
+from lakeledger.runs.model import storable
 
 SETTLE_SECONDS = 10.0
 ID_LENGTH = 16
@@ -35,6 +36,9 @@ class Fired:
     cause: str
     reason: str
     seen: dict[str, Any]
+
+    def __post_init__(self) -> None:
+        object.__setattr__(self, "reason", storable(self.reason))
 
 
 def check(trigger: Mapping[str, Any]) -> None:

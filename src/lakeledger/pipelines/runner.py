@@ -247,12 +247,13 @@ class _Board:
 
     def _end_late_step(self, attempt: Attempt, reason: str) -> bool:
         """End the attempt's step, and so its right to commit. False if it has done its work, or ended by itself."""
+        late = failed(reason)
         with self._store.write() as tx:
             step = run_log.get_step(tx, attempt.context.step.id)
             if step.committed_at and step.done_by == DoneBy.COMMIT:
                 return False
             with suppress(Conflict):
-                run_log.finish_step(tx, step.id, failed(reason), self._actor)
+                run_log.finish_step(tx, step.id, late, self._actor)
                 return True
         return False
 
@@ -270,10 +271,11 @@ class _Board:
             self._stop_all()
 
     def _stop_all(self) -> NoReturn:
+        stopped = cancelled("it was told to stop")
         with self._store.write() as tx:
             run = run_log.get(tx, self._run.id)
             if run.is_open:
-                run = run_log.finish(tx, run.id, cancelled("it was told to stop"), self._actor, from_outside=True)
+                run = run_log.finish(tx, run.id, stopped, self._actor, from_outside=True)
         self._let_go(GRACE_SECONDS)
         for attempt in self._running.values():
             attempt.keep_output()

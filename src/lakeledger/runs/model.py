@@ -240,10 +240,11 @@ def cancelled(reason: str) -> Outcome:
 
 def failed(error: BaseException | str) -> Outcome:
     """It failed; the message is scrubbed of secrets and cut to a readable length."""
+    # What is far from what is kept is not even read.
+    message = storable((error if isinstance(error, str) else describe(error))[: 4 * MESSAGE_LIMIT])[:MESSAGE_LIMIT]
     if isinstance(error, str):
-        return Outcome(Status.FAILED, storable(error)[:MESSAGE_LIMIT], reason=storable(error)[:200])
-    message = storable(describe(error))[:MESSAGE_LIMIT]
-    trace = storable(trace_of(error))[-TRACE_LIMIT:]
+        return Outcome(Status.FAILED, message, reason=message[:200])
+    trace = storable(trace_of(error)[-4 * TRACE_LIMIT :])[-TRACE_LIMIT:]
     return Outcome(Status.FAILED, message, {"type": type(error).__name__, "traceback": trace}, reason=message[:200])
 
 
