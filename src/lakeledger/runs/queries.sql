@@ -151,3 +151,9 @@ on conflict (step_logging_id) do update
 select step_output.* from step_output join step_logs on step_logs.step_logging_id = step_output.step_logging_id
  where step_logs.tenant_id = :tenant_id and step_logs.pipeline_logging_id = :run_id
  order by step_logs.step_index
+
+-- name: is_forgotten
+select 1 from forgotten_runs where tenant_id = :tenant_id and run_id = :run_id
+
+-- name: remove_forgotten
+delete from forgotten_runs where tenant_id = :tenant_id and forgotten_at <= :before

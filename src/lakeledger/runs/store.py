@@ -193,6 +193,16 @@ def following(tx: Transaction, run: Run) -> Run | None:
     return Run(**row) if row else None
 
 
+def is_forgotten(tx: Transaction, run_id: str) -> bool:
+    """Whether that was a run that retention has deleted."""
+    return tx.one(sql.is_forgotten, run_id=run_id) is not None
+
+
+def remove_forgotten(tx: Transaction, before: datetime) -> int:
+    """Stop to remember the runs that were deleted before that time: nothing of them is left."""
+    return tx.execute(sql.remove_forgotten, before=before)
+
+
 def open_runs(tx: Transaction) -> list[Run]:
     """Every run that has started and not ended."""
     return [Run(**row) for row in tx.all(sql.open_runs)]

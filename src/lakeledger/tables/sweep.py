@@ -42,8 +42,9 @@ def sweep(handle: Store, worker: Worker, warehouse: str, grace: timedelta = GRAC
     A run's files are left over once it can no longer commit and the grace time has passed. With `delete`, runs of lost workers are ended
     first, so that they cannot.
     """
-    if delete:
-        with handle.write() as tx:
+    with handle.write() if delete else handle.read() as tx:
+        began = tx.now
+        if delete:
             recovery.recover(tx, worker)
     storage = Storage(warehouse)
     leftovers: list[Leftover] = []
@@ -55,6 +56,9 @@ def sweep(handle: Store, worker: Worker, warehouse: str, grace: timedelta = GRAC
                 storage.remove(f"{folder}/{leftover.path}")
             for path in empty:
                 storage.remove_folder(f"{folder}/{path}")
+    if delete:
+        with handle.write() as tx:
+            run_store.remove_forgotten(tx, began - grace)
     return Sweep(leftovers, delete)
 
 
@@ -68,8 +72,9 @@ def _leftovers(handle: Store, worker: Worker, storage: Storage, folder: str, gra
     """The files to delete below one table's folder, and the folders of dead runs in which nothing else is left."""
     name = TableName(*folder.split("/"))
     # First who may still write, then what is there, then what is known: a run that is dead at the first look adds nothing later.
+    runs = storage.folders(f"{folder}/{DATA}")
     with handle.read() as tx:
-        dead = {run_id for run_id in storage.folders(f"{folder}/{DATA}") if _is_dead(tx, run_id, worker)}
+        dead = {run_id for run_id in runs if _is_dead(tx, run_id, worker)}
         oldest = tx.now - grace
     present = [_relative(file, folder) for file in storage.files(f"{folder}/{DATA}")]
     with handle.read() as tx:
@@ -97,6 +102,6 @@ def _is_dead(tx: Transaction, run_id: str, worker: Worker) -> bool:
     try:
         run = run_store.get(tx, run_id)
     except (NotFound, Invalid):
-        return False  # A run that this ledger never started: another ledger's, or a person's folder.
+        return run_store.is_forgotten(tx, run_id)  # If not, this ledger never started it: it is another ledger's, or a person's folder.
     # `get` also takes the beginning of an id; a folder named so is nobody's. Whoever is merely silent may still commit.
     return run.id == run_id and (not run.is_open or is_gone(worker, run.worker_instance, run.instance_id))

@@ -118,6 +118,13 @@ create table tables (
 
 create unique index tables_by_name on tables (tenant_id, name_key);
 
+-- Runs that retention has deleted and that may have left files behind: until the next sweep, which deletes those.
+create table forgotten_runs (
+    run_id       text primary key,
+    tenant_id    text not null,
+    forgotten_at timestamptz not null
+);
+
 create table warehouses (
     tenant_id         text primary key,
     location          text not null,
