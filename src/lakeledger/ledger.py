@@ -18,6 +18,7 @@ from lakeledger.errors import Invalid, NotFound
 from lakeledger.events import Changes
 from lakeledger.pipelines import Plane
 from lakeledger.pipelines.own_session import Sessions
+from lakeledger.pipelines.translating import translating
 from lakeledger.pipelines.write import Write, write
 from lakeledger.records import Records
 from lakeledger.runs import ActiveRun, ActiveStep, DoneBy, Fence, NewRun, Runs, this_worker, user_name
@@ -222,10 +223,11 @@ class Ledger:
         return self._write(frame, request, run)
 
     def read(self, table: str, version: int | None = None, at: datetime | str | None = None) -> DataFrame:
-        """A table as a DataFrame: now, at a version, or as it was at a time. Raises NotFound."""
+        """A table as a DataFrame: now, at a version, or as it was at a time. Raises NotFound, Invalid or Failed."""
         from lakeledger.pipelines.read import read
 
-        return read(self.spark, self.tables.view(table, version, at))
+        with translating():
+            return read(self.spark, self.tables.view(table, version, at))
 
     def run_modules(
         self,
@@ -259,10 +261,12 @@ class Ledger:
 
         Raises Conflict that names the holder if it is already running.
         """
+        from lakeledger.pipelines.config_version import config_version
         from lakeledger.pipelines.runner import run_module
 
-        name = pipeline or module.module_name
-        with self.run(name, trigger, parameters=parameters, config_hash=module.config_hash, exclusive=True) as run:
+        name, digest = pipeline or module.module_name, module.config_hash
+        version = config_version(base, digest)
+        with self.run(name, trigger, parameters=parameters, config_hash=digest, config_version=version, exclusive=True) as run:
             return run_module(self._plane(), run, module, base, progress, alone=self._owns_spark, ledger=self)
 
     def run_job(self, due: Due) -> Outcome:
@@ -286,8 +290,9 @@ class Ledger:
         if request.position and request.batch_id is None and not request.position.force:
             request = replace(request, batch_id=_batch_of(request, request.position))
         if fence := self._fence(run):
-            return write(self._plane(), frame, request, fence)
-        with self.run(str(request.table), trigger="api", done_by=DoneBy.COMMIT) as implicit:
+            with translating():
+                return write(self._plane(), frame, request, fence)
+        with self.run(str(request.table), trigger="api", done_by=DoneBy.COMMIT) as implicit, translating():
             return write(self._plane(), frame, request, implicit.fence)
 
     def _plane(self) -> Plane:

@@ -3,6 +3,8 @@
 # ruff: noqa: PT012 - what raises is the block of a run or a transaction
 from __future__ import annotations
 
+from contextlib import nullcontext
+
 import pytest
 
 from contract.making import ORDERS, change, dump, new_file, put
@@ -155,3 +157,26 @@ def test_a_run_from_outside_may_be_completed_with_its_steps(ledger: Ledger) -> N
     with ledger.run("orders") as run, run.step("load"):
         pass
     assert completed().status == ledger.runs.get(run.id).status
+
+
+def retries(ledger: Ledger) -> list[int]:
+    return [record.payload["retries"] for record in reversed(ledger.records.history("ingestion_runtime", ORDERS))]
+
+
+def test_a_commit_tells_how_often_its_step_was_tried_before(ledger: Ledger) -> None:
+    with pytest.raises(ValueError, match="no luck"), ledger.run("orders") as first:
+        (load,) = first.plan([NewStep("load")])
+        with load:
+            put(ledger, change(load, new_file("a")))
+            raise ValueError("no luck")
+    with ledger.run("orders", retry_of=first.id) as second:
+        for attempt in (1, 2):
+            (load, other) = second.plan([NewStep("load", attempt=attempt), NewStep(f"other {attempt}")])
+            with pytest.raises(ValueError, match="no luck") if attempt == 1 else nullcontext(), load:
+                put(ledger, change(load, new_file(f"b{attempt}")))
+                if attempt == 1:
+                    raise ValueError("no luck")
+            with other:
+                put(ledger, change(other, new_file(f"c{attempt}")))
+        put(ledger, change(second, new_file("d")))
+    assert retries(ledger) == [0, 1, 0, 2, 0, 1]

@@ -12,6 +12,7 @@ from lakeledger.control.documents import Module
 from lakeledger.errors import Conflict, Invalid
 from lakeledger.jobs.scheduler import Due, Outcome
 from lakeledger.pipelines import Plane
+from lakeledger.pipelines.config_version import config_version
 from lakeledger.pipelines.runner import Progress, run_module
 from lakeledger.runs import ActiveRun, Status
 from lakeledger.runs import store as run_log
@@ -20,7 +21,13 @@ from lakeledger.runs import store as run_log
 def run_due(plane: Plane, begin: Callable[..., ActiveRun], due: Due, *, ledger: Any = None, progress: Progress = lambda _: None) -> Outcome:
     """Run the job's module; `begin` is `Ledger.run`. Raises Invalid, or a retryable Conflict if the module is running already."""
     module = _module(due)
-    given = {"by": due.run.asked_by, "parameters": due.parameters, "config_hash": module.config_hash, "exclusive": due.is_exclusive}
+    given = {
+        "by": due.run.asked_by,
+        "parameters": due.parameters,
+        "config_hash": module.config_hash,
+        "config_version": config_version(Path(due.job.base), module.config_hash),
+        "exclusive": due.is_exclusive,
+    }
     run: ActiveRun | None = None
     retryable = True
     try:

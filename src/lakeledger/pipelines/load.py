@@ -55,7 +55,7 @@ def load(
         try:
             if isinstance(source, FilesSource):
                 return _load_files(plane, module, source, base, fence)
-            return _run_sql(plane, source, base, fence, parameters or {})
+            return _run_sql(plane, module, source, base, fence, parameters or {})
         except Conflict as error:
             if not error.retryable or not plans_left:
                 raise
@@ -135,6 +135,7 @@ def _load_files(plane: Plane, module: str, source: FilesSource, base: Path, fenc
         partition_by=source.target_config.partition_by,
         batch_id=batch_id,
         position=Advance(origin, reading.position, expected_version=marker.version if marker else 0),
+        source=origin,
         source_files=reading.files,
         summary={"source": origin.name, "source_files": len(reading.files)},
         before_commit=lambda: files.check_unchanged(reading.files, files.as_declared(files.discover(config.path, base), config.path, base)),
@@ -145,7 +146,7 @@ def _load_files(plane: Plane, module: str, source: FilesSource, base: Path, fenc
     return _loaded(committed, {"files": len(reading.files), "position": _moved(marker, request)})
 
 
-def _run_sql(plane: Plane, source: SqlSource, base: Path, fence: Fence, parameters: Mapping[str, str]) -> Loaded:
+def _run_sql(plane: Plane, module: str, source: SqlSource, base: Path, fence: Fence, parameters: Mapping[str, str]) -> Loaded:
     task = source.transformation_config.sql_task
     if task.query_id:
         raise Invalid(
@@ -167,6 +168,7 @@ def _run_sql(plane: Plane, source: SqlSource, base: Path, fence: Fence, paramete
         partition_by=source.target_config.partition_by,
         batch_id=query.batch_id if query.is_pinned else None,
         base_version=query.inputs.get(str(table.name)) if table else None,
+        source=Source(module, source.source_id),
         summary={"inputs": query.inputs},
     )
     with sql_task.run(plane.sessions.to_load(plane.spark()), query, (fence.step_id or fence.run_id)[-12:]) as frame:

@@ -6,7 +6,7 @@ import time
 from collections.abc import Callable
 from concurrent.futures import ThreadPoolExecutor
 from contextlib import suppress
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from typing import TYPE_CHECKING, Any, Literal
 
 from lakeledger import clock, codec, failpoints
@@ -17,7 +17,9 @@ from lakeledger.pipelines import Plane, observe
 from lakeledger.pipelines.own_session import moved
 from lakeledger.pipelines.partitions import partition_path, quote, with_copies
 from lakeledger.runs import Counters, Fence
-from lakeledger.sync import Advance, SourceFile
+from lakeledger.sync import Advance, Source, SourceFile
+from lakeledger.sync.schemas import NewSchema, from_spark
+from lakeledger.sync.schemas import store as schemas
 from lakeledger.tables import Change, Committed, Layout, NewFile, Table, TableMetadata, TableName, store
 from lakeledger.tables.commit import check_layout, commit, find_applied
 from lakeledger.tables.schema import Schema, check_readable, column_names, normalise, reconcile
@@ -42,6 +44,7 @@ class Write:
     """What is to be written where.
 
     `by_partition` overwrites only the partitions that the data has. `base_version` is the version that the data was computed from.
+    `source` is the declared source whose schema is registered with the rows.
     `before_commit` has a last look, after the files are written, and raises if they should not become visible.
     """
 
@@ -54,6 +57,7 @@ class Write:
     evolve: bool = False
     batch_id: str | None = None
     position: Advance | None = None
+    source: Source | None = None
     source_files: list[SourceFile] = field(default_factory=list)
     summary: dict[str, Any] = field(default_factory=dict)
     before_commit: Callable[[], None] | None = None
@@ -82,6 +86,7 @@ def write(plane: Plane, frame: DataFrame, request: Write, fence: Fence) -> Commi
     target, done = _plan(plane, request)
     if done:
         return done
+    source_schema = _source_schema(plane, frame, request, fence)
     frame, schema = fit(frame, request, target)
     folder = f"{DATA}/{fence.run_id}/{clock.new_id()[-12:]}"
     storage = Storage(f"{plane.warehouse}/{target.location}")
@@ -91,7 +96,7 @@ def write(plane: Plane, frame: DataFrame, request: Write, fence: Fence) -> Commi
         files = _write_files(plane, frame, schema, target, storage, folder)
         if request.before_commit:
             request.before_commit()
-        committed = _commit(plane, _change(request, target, fence, schema, files, started), attempted)
+        committed = _commit(plane, replace(_change(request, target, fence, schema, files, started), source_schema=source_schema), attempted)
     except BaseException as error:
         # Once the database was asked to commit it may have done so, whatever we hear of it.
         # What cannot be removed now, or must not be, the sweeper finds.
@@ -132,6 +137,17 @@ def _commit(plane: Plane, change: Change, attempted: list[Committed]) -> Committ
 def _unknown(attempted: Committed, error: Unavailable) -> Failed:
     what = f"whether version {attempted.version} of {attempted.table.name} was committed is unknown"
     return Failed(f"{what}: compare `lakeledger tables history {attempted.table.name}` before you run it again ({error})")
+
+
+def _source_schema(plane: Plane, frame: DataFrame, request: Write, fence: Fence) -> NewSchema | None:
+    """What is to be registered: what the source looks like, unless that is what it looked like last time."""
+    if request.source is None:
+        return None
+    definition = from_spark(normalise(frame.schema.jsonValue()))
+    with plane.store.read() as tx:
+        latest = schemas.find(tx, request.source)
+    known = latest is not None and latest.definition.hash == definition.hash
+    return None if known else NewSchema(request.source, definition, run_id=fence.run_id)
 
 
 def fit(frame: DataFrame, request: Write, target: Target) -> tuple[DataFrame, Schema]:

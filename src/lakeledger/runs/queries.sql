@@ -132,6 +132,19 @@ select * from step_logs where tenant_id = :tenant_id and step_logging_id = :step
 -- name: list_steps
 select * from step_logs where tenant_id = :tenant_id and pipeline_logging_id = :run_id order by step_index, step_logging_id
 
+-- name: earlier_attempts
+-- Of a step: how often it was tried and not done, in this run and in those that it repeats. Of a run: how many it repeats.
+with recursive repeated (run_id, retry_of) as (
+    select pipeline_logging_id, retry_of from pipeline_runs where tenant_id = :tenant_id and pipeline_logging_id = :run_id
+    union
+    select earlier.pipeline_logging_id, earlier.retry_of
+      from pipeline_runs earlier join repeated on earlier.pipeline_logging_id = repeated.retry_of
+     where earlier.tenant_id = :tenant_id
+)
+select case when cast(:step_name as text) is null then (select count(*) - 1 from repeated)
+            else (select count(*) from step_logs join repeated on step_logs.pipeline_logging_id = repeated.run_id
+                   where step_logs.step_name = :step_name and step_logs.status in ('FAILED', 'CANCELLED')) end as number
+
 -- name: add_transition
 insert into state_transitions (transition_id, tenant_id, entity, entity_id, from_status, to_status, at, reason, actor)
 values (:transition_id, :tenant_id, :entity, :entity_id, :from_status, :to_status, :now, :reason, :actor)

@@ -286,6 +286,15 @@ def find_steps(tx: Transaction, ids: list[str]) -> list[Step]:
     return [Step(**row) for row in found if row]
 
 
+def earlier_attempts(tx: Transaction, run: Run, step_id: str | None) -> int:
+    """How often the work of a run, or of a step of it, was tried before."""
+    step = get_step(tx, step_id) if step_id else None
+    if run.retry_of is None and (step is None or step.attempt == 1):
+        return 0
+    row = tx.one(sql.earlier_attempts, run_id=run.id, step_name=step.step_name if step else None) or {}
+    return int(row["number"])
+
+
 def steps(tx: Transaction, run_id: str) -> list[Step]:
     """The steps of a run, in order."""
     return [Step(**row) for row in tx.all(sql.list_steps, run_id=run_id)]

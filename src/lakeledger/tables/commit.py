@@ -10,6 +10,7 @@ from lakeledger.runs import Counters
 from lakeledger.runs import store as run_store
 from lakeledger.sync import Advance, Marker
 from lakeledger.sync.positions import store as positions
+from lakeledger.sync.schemas import store as schemas
 from lakeledger.tables import store
 from lakeledger.tables.model import Change, Committed, Layout, NewFile, Operation, Snapshot, Table, TableMetadata
 from lakeledger.tables.schema import Schema, normalise, reconcile
@@ -39,6 +40,8 @@ def commit(tx: Transaction, change: Change) -> Committed:
         positions.register_files(tx, marker, change.source_files, run.id)
     snapshot = _add_snapshot(tx, table, change, known, run, removed)
     _count(tx, change, removed)
+    if change.source_schema:
+        schemas.register(tx, change.source_schema, run.worker_instance or PRODUCER)
     _add_records(tx, table, change, run, snapshot, marker)
     failpoints.reach(failpoints.IN_TRANSACTION)
     return Committed(table, snapshot, applied=True)
@@ -217,6 +220,10 @@ def _add_records(tx: Transaction, table: Table, change: Change, run: runs.Run, s
         "watermark": marker.position_data if marker else None,
         "source_files": len(change.source_files),
     }
-    runtime = {"duration_ms": change.write_ms, "retries": 0, "table_version": snapshot.version}
+    runtime = {
+        "duration_ms": change.write_ms,
+        "retries": run_store.earlier_attempts(tx, run, change.fence.step_id),
+        "table_version": snapshot.version,
+    }
     records.add(tx, records.NewRecord(target, context, "ingestion_volume", volume, PRODUCER))
     records.add(tx, records.NewRecord(target, context, "ingestion_runtime", runtime, PRODUCER))

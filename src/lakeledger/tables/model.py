@@ -10,6 +10,7 @@ from lakeledger.lake import Bounds
 from lakeledger.names import TableName
 from lakeledger.runs import Counters, Fence
 from lakeledger.sync import Advance, SourceFile
+from lakeledger.sync.schemas import NewSchema
 from lakeledger.tables.schema import Schema
 
 Operation = Literal["append", "overwrite", "replace"]
@@ -150,6 +151,7 @@ class Change:
     """A commit to be: everything that is to become visible at once.
 
     `replaces` says which live files leave the table: none, "all", or those of a set of partition paths.
+    `source_schema` is what the source looks like now, if the registry does not know it yet.
     `base_version` is the version that an overwrite was planned on, or that the rows of an append were computed from; an append of rows
     that do not depend on the table has none. With a `batch_id`, the same batch is applied once.
     """
@@ -167,6 +169,7 @@ class Change:
     batch_id: str | None = None
     position: Advance | None = None
     source_files: list[SourceFile] = field(default_factory=list)
+    source_schema: NewSchema | None = None
     counters: Counters = field(default_factory=Counters)
     write_ms: int = 0
     summary: dict[str, Any] = field(default_factory=dict)

@@ -10,9 +10,10 @@ from typing import TYPE_CHECKING, Any
 
 from lakeledger import codec
 from lakeledger.control.documents import TaskSource
-from lakeledger.errors import Failed, Invalid, LakeledgerError
+from lakeledger.errors import Failed, Invalid
 from lakeledger.pipelines import Plane
-from lakeledger.pipelines.load import Loaded, translated
+from lakeledger.pipelines.load import Loaded
+from lakeledger.pipelines.translating import translating
 from lakeledger.runs import ActiveRun, ActiveStep
 
 if TYPE_CHECKING:
@@ -51,17 +52,12 @@ class Context:
 def run_task(context: Context, source: TaskSource) -> Loaded:
     """Carry out one task. Raises Invalid, NotInstalled or Failed, or what its own code raises."""
     try:
-        facts = _run(context, source)
-    except LakeledgerError:
-        raise
+        with translating():
+            facts = _run(context, source)
     except SystemExit as error:
         if error.code not in (None, 0):
             raise Failed(f"{source.source_id} ended with {error.code}") from error
         facts = {}
-    except Exception as error:
-        if type(error).__module__.partition(".")[0] in ("pyspark", "py4j"):
-            raise translated(error) from error
-        raise
     if isinstance(rows := facts.get("rows"), int):
         context.step.rows_processed = rows
     return Loaded(0, None, _storable(source.source_id, facts), said=DONE)
