@@ -109,6 +109,7 @@ HOT = [
     hot(letters.claim_these, "dead_letter_queue_pkey", **CLAIM, may_sort=True, ids=["a", "b"]),
     hot(letters.settle_errors, "error_log_pkey error_log_of_letter", status="resolved", by="me", note="", id="l", may_sort=True),
     hot(positions.find_marker, "sync_markers_by_source", name_key="shop/orders", marker_type="batch"),
+    hot(positions.last_files, "source_files_by_path", **PAGE, marker_id="m"),
     hot(positions.count_runs_since, "pipeline_runs_pkey", marker_id="m", version=7, may_sort=True),
     hot(schemas.find_latest, "schema_registry_by_version", name_key="shop/orders"),
     hot(statistics.runs, "pipeline_runs_of_sync", since=NOW),

@@ -246,6 +246,20 @@ def test_a_rewind_to_a_time_takes_any_way_of_writing_it(sources: None, at: list[
         assert plan["to"]["position_data"] == {"value": number}
 
 
+def test_of_a_long_history_the_last_moves_and_files_are_shown_and_json_gives_all(ledger: Ledger, at: list[str]) -> None:
+    source, day = Source("shop", "files"), to_time("2026-01-01T00:00:00Z")
+    for number in range(25):
+        with ledger.store.write() as tx:
+            marker = store.advance(tx, Advance(source, FilesPosition.of([(f"in/{number:02}.csv", str(number))])), "ann")
+            store.register_files(tx, marker, [SourceFile(f"in/{number:02}.csv", 100, day, str(number))], "r")
+    text = shown("positions", "show", "shop.files", *at)
+    assert "history: the last 20 (--json gives all)" in text
+    assert "files read: the last 20 (--json gives all)" in text
+    assert [f"in/{number:02}.csv" in text for number in (4, 5, 24)] == [False, True, True]
+    found = answer("positions", "show", "shop.files", *at)
+    assert (len(found["history"]), len(found["files"])) == (25, 25)
+
+
 def test_files_that_are_read_again_are_named(ledger: Ledger, at: list[str]) -> None:
     source = Source("shop", "files")
     for number in (1, 2):

@@ -181,4 +181,4 @@ def _short(value: Any) -> str:
 
 
 def _title(what: str, number: int, shown: int) -> str:
-    return what if number <= shown else f"{what}: the last {shown} of {number:,} (--json gives all)"
+    return what if number <= shown else f"{what}: the last {shown} (--json gives all)"

@@ -69,8 +69,10 @@ def show_position(options: Options, source: str, marker_type: str | None) -> Non
     """
     with options.open() as ledger:
         marker = places.get(ledger.positions.list(), source, marker_type)
-        changes = ledger.positions.history(marker.source)
-        files = ledger.positions.files(marker.source)
+        # One more than is shown tells that there are more.
+        limit = None if options.as_json else places.SHOWN + 1
+        changes = ledger.positions.history(marker.source, limit)
+        files = ledger.positions.files(marker.source, limit)
     if options.as_json:
         show.print_json({"position": marker, "history": changes, "files": files})
         return

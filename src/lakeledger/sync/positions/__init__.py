@@ -45,10 +45,11 @@ class Positions:
         with self._store.read() as tx:
             return store.history(tx, _source(source), limit)
 
-    def files(self, source: str | Source) -> Sequence[SourceFile]:
-        """The files of a source that have been read. Raises NotFound."""
+    def files(self, source: str | Source, limit: int | None = None) -> Sequence[SourceFile]:
+        """The files of a source that have been read, or the last ones, by their names. Raises NotFound."""
         with self._store.read() as tx:
-            return store.files(tx, store.get(tx, _source(source)))
+            marker = store.get(tx, _source(source))
+            return store.files(tx, marker) if limit is None else store.last_files(tx, marker, limit)
 
     def advance(
         self,

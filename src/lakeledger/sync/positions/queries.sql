@@ -48,6 +48,12 @@ select file_path, file_size, modified_at, content_hash from source_files
    and registered_at > :after -- optional
  order by file_path
 
+-- name: last_files
+select file_path, file_size, modified_at, content_hash from source_files
+ where tenant_id = :tenant_id and marker_id = :marker_id
+ order by file_path desc
+ limit :page_size
+
 -- name: forget_file
 delete from source_files where tenant_id = :tenant_id and marker_id = :marker_id and file_path = :file_path
 

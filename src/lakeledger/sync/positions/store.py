@@ -6,7 +6,7 @@ from collections.abc import Iterable, Mapping
 from datetime import datetime
 
 from lakeledger import clock
-from lakeledger.db import Transaction
+from lakeledger.db import Row, Transaction
 from lakeledger.db.queries import load
 from lakeledger.errors import Conflict, NotFound
 from lakeledger.sync.kinds.order import have_one_order, order_class
@@ -105,8 +105,16 @@ def check(move: Advance, current: Marker | None) -> None:
 
 def files(tx: Transaction, marker: Marker, after: datetime | None = None) -> list[SourceFile]:
     """The files of that source that have been read, or only those read after that time."""
-    rows = tx.all(sql.list_files, marker_id=marker.id, after=after)
-    return [SourceFile(row["file_path"], row["file_size"], row["modified_at"], row["content_hash"]) for row in rows]
+    return [_file(row) for row in tx.all(sql.list_files, marker_id=marker.id, after=after)]
+
+
+def last_files(tx: Transaction, marker: Marker, limit: int) -> list[SourceFile]:
+    """The files of that source that have been read and are the last by their names."""
+    return [_file(row) for row in reversed(tx.all(sql.last_files, marker_id=marker.id, page_size=limit))]
+
+
+def _file(row: Row) -> SourceFile:
+    return SourceFile(row["file_path"], row["file_size"], row["modified_at"], row["content_hash"])
 
 
 def register_files(tx: Transaction, marker: Marker, read: Iterable[SourceFile], run_id: str) -> None:
