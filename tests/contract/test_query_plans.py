@@ -26,6 +26,7 @@ from lakeledger.sync.errors.store import sql as errors
 from lakeledger.sync.positions.store import sql as positions
 from lakeledger.sync.schemas.store import sql as schemas
 from lakeledger.sync.statistics import sql as statistics
+from lakeledger.tables.store import sql as tables
 from postgres_server import Server
 
 PAGE: dict[str, Any] = {"page_size": 50}
@@ -117,6 +118,8 @@ HOT = [
     hot(statistics.errors, "error_log_by_time", since=NOW, may_sort=True),
     hot(statistics.errors_by_hour, "error_log_by_time", since=NOW, may_sort=True),
     hot(statistics.dead_letters, "dead_letter_queue_groups"),
+    hot(tables.partitions_touched_since, "table_files_by_version table_files_removed", may_sort=True, table_id="t", version=7),
+    hot(tables.find_batch, "table_snapshots_by_batch", table_id="t", batch_id="b"),
     hot(cleanup.CHANGES.prune, "change_log_by_tenant", **PAGE, cutoff=NOW),
     hot(cleanup.STEPS_OF, "step_logs_by_run", ids=["a", "b"]),
     hot(cleanup.FORGET_STEPS, "step_logs_pkey", ids=["a", "b"]),

@@ -66,8 +66,9 @@ update table_files set state = 'retired', removed_version = :version
 returning row_count, file_size
 
 -- name: partitions_touched_since
-select distinct partition_path from table_files
- where tenant_id = :tenant_id and table_id = :table_id and (added_version > :version or removed_version > :version)
+select partition_path from table_files where tenant_id = :tenant_id and table_id = :table_id and added_version > :version
+union
+select partition_path from table_files where tenant_id = :tenant_id and table_id = :table_id and removed_version > :version
 
 -- name: add_snapshot
 insert into table_snapshots (

@@ -169,7 +169,7 @@ create table table_snapshots (
     unique (table_id, version)
 );
 
-create index table_snapshots_by_batch on table_snapshots (table_id, batch_id) where batch_id is not null;
+create index table_snapshots_by_batch on table_snapshots (table_id, batch_id, version) where batch_id is not null;
 create index table_snapshots_by_time on table_snapshots (table_id, committed_at);
 create index table_snapshots_by_run on table_snapshots (tenant_id, run_id);
 
@@ -198,6 +198,7 @@ create table table_files (
 
 create index table_files_live on table_files (table_id, partition_path) where state = 'live';
 create index table_files_by_version on table_files (table_id, added_version, removed_version);
+create index table_files_removed on table_files (table_id, removed_version) where removed_version is not null;
 
 create table table_stats (
     id            text primary key,
