@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import hashlib
+import os
 from datetime import UTC, date, datetime
 from decimal import Decimal
 from pathlib import Path
@@ -16,6 +17,7 @@ import lakeledger
 from integration.frames import FORMATS, all_have_checksums, bounds, conf, location, nulls_like, rows, stored, timezone
 from integration.waiting import until
 from lakeledger import Failed, Invalid, Ledger
+from lakeledger.tables import checksums
 
 if TYPE_CHECKING:
     from pyspark.sql import SparkSession
@@ -112,6 +114,34 @@ def test_checksums_appear_in_the_background(lake: Ledger, spark: SparkSession) -
     for file in files:
         content = (location(lake, "t") / file.file_path).read_bytes()
         assert file.checksum == f"sha256:{hashlib.sha256(content).hexdigest()}"
+
+
+def test_a_big_commit_is_not_read_back_and_verify_fills_it_in(
+    sqlite_lake: Ledger, spark: SparkSession, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    sqlite_lake.append(spark.sql("select 1 as id"), "t")
+    (size,) = (file.file_size for file in sqlite_lake.tables.files("t"))
+    monkeypatch.setattr(checksums, "BUDGET_BYTES", size * 2)
+    sqlite_lake.append(spark.sql("select * from values (2), (3), (4) as t(id)").repartition(3), "t")
+    sqlite_lake.settle()
+    assert [bool(file.checksum) for file in sqlite_lake.tables.files("t")].count(False) >= 1
+    assert sqlite_lake.tables.verify("t").ok
+    assert all_have_checksums(sqlite_lake, "t")
+
+
+def test_closing_the_ledger_does_not_wait_for_storage_that_does_not_answer(
+    tmp_path: Path, spark: SparkSession, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(checksums, "CLOSE_SECONDS", 0.1)
+    ledger = lakeledger.open(f"sqlite:///{tmp_path}/l.db", warehouse=str(tmp_path / "w"), spark=spark)
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr(checksums, "GATHER_SECONDS", 60.0)  # so that nothing is read before the file is a pipe
+        ledger.append(spark.sql("select 1 as id"), "t")
+        (path,) = (Path(path) for path in ledger.tables.view("t").paths)
+        path.unlink()
+        os.mkfifo(path)  # whoever opens it waits until somebody writes
+        ledger.close()
+    path.open("wb").close()
 
 
 def test_closing_the_ledger_leaves_no_checksum_undone(url: str, tmp_path: Path, spark: SparkSession) -> None:

@@ -112,6 +112,20 @@ def test_every_partition_value_stays_itself(sqlite_lake: Ledger, spark: SparkSes
     assert sqlite_lake.tables.verify("weird").ok
 
 
+def test_a_partition_gets_one_file_however_many_tasks_have_rows_of_it(sqlite_lake: Ledger, spark: SparkSession) -> None:
+    sqlite_lake.append(spark.range(0, 200, 1, 20).selectExpr("id", "id % 5 as part"), "t", partition_by=["part"])
+    assert sorted(file.partition_path for file in sqlite_lake.tables.files("t")) == [f"part={part}" for part in range(5)]
+    assert sqlite_lake.read("t").count() == 200
+
+
+def test_a_big_partition_is_written_by_several_tasks(sqlite_lake: Ledger, spark: SparkSession) -> None:
+    adaptive = {"spark.sql.adaptive.enabled": "true", "spark.sql.adaptive.advisoryPartitionSizeInBytes": "64k"}
+    with conf(spark, adaptive):
+        sqlite_lake.append(spark.range(0, 20_000, 1, 20).selectExpr("id", "uuid() as text", "'all' as part"), "t", partition_by=["part"])
+    assert len(sqlite_lake.tables.files("t")) > 1
+    assert sqlite_lake.read("t").selectExpr("count(*)", "count(distinct id)").collect()[0] == (20_000, 20_000)
+
+
 def test_look_alike_partition_values_are_overwritten_one_by_one(sqlite_lake: Ledger, spark: SparkSession) -> None:
     alike = ["", None, "_", "__HIVE_DEFAULT_PARTITION__", "a/b", "a%2Fb"]
     sqlite_lake.append(spark.createDataFrame([(0, value) for value in alike], "id int, part string"), "weird", partition_by=["part"])

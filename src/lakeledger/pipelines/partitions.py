@@ -19,21 +19,32 @@ def quote(name: str) -> str:
     return "`" + name.replace("`", "``") + "`"
 
 
-def with_copies(frame: DataFrame, schema: Schema, partition_by: Sequence[str]) -> tuple[DataFrame, list[str]]:
-    """The frame with a copy of each partition column to make folders from, and the copies' names. Raises Invalid."""
+def by_partitions(frame: DataFrame, schema: Schema, partition_by: Sequence[str]) -> tuple[DataFrame, list[str]]:
+    """The frame with a copy of each partition column to make folders from, and the copies' names. Raises Invalid.
+
+    Its rows are brought together by partition, or each task would write a file into each folder. A partition that is big is still
+    written by several tasks, if Spark's adaptive execution is on.
+    """
+    from pyspark.sql import functions as F
+
     fields = {codec.fold(field["name"]): (field["name"], field["type"]) for field in schema["fields"]}
     if missing := [name for name in partition_by if codec.fold(name) not in fields]:
         raise Invalid(f"cannot partition by {', '.join(missing)}: the data has {', '.join(frame.columns)}")
     copies = [_free_name(f"by_{name}", fields) for name in partition_by]
     for name, copy in zip(partition_by, copies, strict=True):
         frame = frame.withColumn(copy, _folder_value(*fields[codec.fold(name)]))
-    return frame, copies
+    return _brought_together(frame, [F.col(quote(copy)) for copy in copies]) if copies else frame, copies
 
 
 def partition_path(path: str, partition_by: Sequence[str]) -> str:
     """`day=2026-01-01/region=EU` for a file written below the copies' folders; '' for an unpartitioned table."""
     folders = [part for part in path.split("/")[:-1] if "=" in part][-len(partition_by) :] if partition_by else []
     return "/".join(f"{name}={folder.partition('=')[2]}" for name, folder in zip(partition_by, folders, strict=True))
+
+
+def _brought_together(frame: DataFrame, by: list[Column]) -> DataFrame:
+    is_adaptive = str(frame.sparkSession.conf.get("spark.sql.adaptive.enabled")).lower() == "true"
+    return frame.hint("rebalance", *by) if is_adaptive else frame.repartition(*by)  # without, Spark ignores the hint
 
 
 def _folder_value(name: str, type_: Any) -> Column:

@@ -15,7 +15,7 @@ from lakeledger.errors import Failed, Invalid, Unavailable
 from lakeledger.lake import FileFormat, Storage, StoredFile, open_format
 from lakeledger.pipelines import Plane, observe
 from lakeledger.pipelines.own_session import moved
-from lakeledger.pipelines.partitions import partition_path, quote, with_copies
+from lakeledger.pipelines.partitions import by_partitions, partition_path, quote
 from lakeledger.runs import Counters, Fence
 from lakeledger.sync import Advance, Source, SourceFile
 from lakeledger.sync.schemas import NewSchema, from_spark
@@ -112,7 +112,7 @@ def write(plane: Plane, frame: DataFrame, request: Write, fence: Fence) -> Commi
     if not committed.applied:
         storage.remove_folder(folder)
         return committed
-    plane.checksums.submit(committed.table, [file.path for file in files])
+    plane.checksums.submit(committed.table, {file.path: file.size for file in files})
     return committed
 
 
@@ -203,8 +203,8 @@ def _write_files(plane: Plane, frame: DataFrame, schema: Schema, target: Target,
     failpoints.reach(failpoints.BEFORE_WRITE)
     writer_session = plane.sessions.to_write(frame.sparkSession, schema) if format_.spark_name == "parquet" else frame.sparkSession
     with moved(frame, writer_session) as placed:
-        watched = placed.observe(seen, *observe.aggregates(schema, with_bounds=format_.needs_observed_bounds))
-        watched, copies = with_copies(watched, schema, target.layout.partition_by)
+        spread, copies = by_partitions(placed, schema, target.layout.partition_by)
+        watched = spread.observe(seen, *observe.aggregates(schema, with_bounds=format_.needs_observed_bounds))
         failpoints.reach(failpoints.MID_WRITE, storage.inner(folder))
         writer = watched.write.format(format_.spark_name).option("mapreduce.fileoutputcommitter.marksuccessfuljobs", "false")
         writer = writer.options(**JSON_OPTIONS) if format_.spark_name == "json" else writer

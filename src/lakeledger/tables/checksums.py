@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import threading
+from collections.abc import Mapping
 
 from lakeledger.background import Failures
 from lakeledger.db import Store
@@ -13,10 +14,15 @@ from lakeledger.tables.store import sql
 
 # Commits that follow each other closely are filled in together, and a run that has just committed ends undisturbed.
 GATHER_SECONDS = 0.25
+# How much of one commit is read back here: what a cluster wrote must not pass through the driver again.
+BUDGET_BYTES = 64 << 20
+# How long whoever closes the ledger waits, and how many files are read between two looks whether it was closed.
+CLOSE_SECONDS = 2.0
+FILES_AT_A_TIME = 32
 
 
 class Checksums:
-    """One background thread that fills in what is missing. Whatever keeps it from that loses nothing: `verify` fills in the rest."""
+    """One background thread that fills in what is missing. Whatever it leaves out loses nothing: `verify` fills in the rest."""
 
     def __init__(self, store: Store, failures: Failures | None = None) -> None:
         self._store = store
@@ -28,8 +34,9 @@ class Checksums:
         self._closed = False
         self._thread: threading.Thread | None = None
 
-    def submit(self, table: Table, paths: list[str]) -> None:
-        """Have these files' checksums computed soon."""
+    def submit(self, table: Table, sizes: Mapping[str, int]) -> None:
+        """Have these files' checksums computed soon, those of small files first, as far as the budget goes."""
+        paths = within(BUDGET_BYTES, sizes)
         with self._changed:
             if self._closed or not paths:
                 return
@@ -48,22 +55,28 @@ class Checksums:
             self._in_a_hurry = False
 
     def close(self) -> None:
-        """Finish what was submitted and stop."""
-        self.drain()
+        """Finish what can be finished soon, and stop."""
         with self._changed:
-            self._closed = True
+            self._in_a_hurry = True
             self._changed.notify_all()
-        if self._thread:
+            self._changed.wait_for(lambda: not self._waiting and not self._busy, CLOSE_SECONDS)
+            self._closed, self._waiting = True, []
+            idle = not self._busy
+            self._changed.notify_all()
+        if self._thread and idle:
             self._thread.join()
 
     def _work(self) -> None:
         while work := self._next():
             for table, paths in work:
                 try:
-                    fill_in(self._store, table, paths)
+                    for start in range(0, len(paths), FILES_AT_A_TIME):
+                        if not self._closed:
+                            fill_in(self._store, table, paths[start : start + FILES_AT_A_TIME])
                 except Exception as error:  # noqa: BLE001 - the outermost loop of the background: it must go on
                     told = f"the checksums of {table.location} could not be computed: {describe(error)}; `lakeledger tables verify` does it"
-                    self._failures.report(table.table_id, told, error)
+                    if not self._closed:
+                        self._failures.report(table.table_id, told, error)
                 else:
                     self._failures.clear(table.table_id)
 
@@ -77,6 +90,17 @@ class Checksums:
             work, self._waiting = self._waiting, []
             self._busy = bool(work)
         return _by_table(work)
+
+
+def within(budget: int, sizes: Mapping[str, int]) -> list[str]:
+    """As many files as fit into that many bytes."""
+    total, chosen = 0, []
+    for path, size in sorted(sizes.items(), key=lambda item: item[1]):
+        total += size
+        if total > budget:
+            break
+        chosen.append(path)
+    return chosen
 
 
 def fill_in(store: Store, table: Table, paths: list[str]) -> None:
