@@ -362,7 +362,7 @@ def test_a_run_that_partly_failed_exits_with_three_and_says_what_failed_and_what
     assert re.search(r"good\s+gold.good\s+✓ COMPLETED\s+1\s.*version 1", result.stdout)
     assert re.search(r"✗ FAILED\s+absent\s+no such file: .*absent.csv; check the source's path", result.stdout)
     assert re.search(r"– SKIPPED\s+later\s+waits for absent", result.stdout)
-    run_id = re.findall(r"next: lakeledger runs show (\S+)", result.stdout)[0]
+    run_id = re.findall(r"next: lakeledger runs logs (\S+)", result.stdout)[0]
     assert answer("runs", "show", run_id)["run"]["status"] == "FAILED"
     statuses = {step["step_name"]: step["status"] for step in answer("run", code=3)["modules"][0]["steps"]}
     assert statuses == {"good": "COMPLETED", "absent": "FAILED", "later": "SKIPPED"}

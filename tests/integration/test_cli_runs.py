@@ -83,3 +83,25 @@ def test_what_a_task_printed_is_shown_with_where_it_failed(tmp_path: Path, at: l
     refused(["runs", "logs", run_id, "--step", "worse", *at], 2, "NotFound", "has no step 'worse'")
     (group,) = answer("errors", "groups", *at)["groups"]
     assert group["tables"] == ["shop.bad"]
+
+
+def test_what_spark_does_for_a_cancelled_run_is_stopped(tmp_path: Path) -> None:
+    query = "select sum(id % 7) as n from range(1000000000000)"
+    source = {
+        "source_id": "endless",
+        "source_type": "sql",
+        "target_config": {"table": "t"},
+        "transformation_config": {"task_type": "sql_query", "sql_task": {"sql_query": query}},
+    }
+    document = {"modules": [{"module_name": "shop", "sources": [source]}]}
+    (tmp_path / "pipeline.yaml").write_text(json.dumps(document), encoding="utf-8")
+    url = f"sqlite:///{tmp_path}/lakeledger.db"
+    running = start("run", "--url", url)
+    # The folder is made just before Spark begins to write.
+    wait_until(lambda: any(tmp_path.glob("**/main/t/data/*")), 120)
+    with lakeledger.open(url) as ledger:
+        (run,) = ledger.runs.list()
+        ledger.runs.cancel(run.id, "too dear", by="ann@desk")
+    _, errors = running.communicate(timeout=60)
+    assert (running.returncode, "CANCELLED (cancelled by ann@desk: too dear)" in errors) == (1, True)
+    assert "Traceback" not in errors

@@ -12,6 +12,9 @@ import pytest
 from contract.making import execute, rows, wait_until
 from integration.test_tasks import call, logged, module, no_thread_left, only, run, statuses, steps_py
 from lakeledger import Ledger
+from lakeledger.jobs import MODULE_TAG, OWNER_TAG, JobSpec
+from lakeledger.jobs.local import LocalBackend
+from lakeledger.jobs.scheduler import Scheduler
 from lakeledger.pipelines.capturing import Output
 
 
@@ -131,3 +134,23 @@ def test_a_secret_at_the_cut_is_not_kept_in_halves() -> None:
         output.write(f"{number} topsecretvalue ")
     text, _ = output.kept(["topsecretvalue"])
     assert not any(part in text for part in ("tops", "secret", "value"))
+
+
+def test_a_scheduled_run_keeps_the_same_as_one_by_hand(ledger: Ledger, tmp_path: Path) -> None:
+    steps_py(tmp_path, "def down():\n    print('looking')\n    raise ConnectionError('db is down')\n")
+    what = module(call("orders", "down"))
+    backend = LocalBackend(ledger.store, "ann")
+    tags = {OWNER_TAG: "etl_control", MODULE_TAG: "shop"}
+    job = backend.create(JobSpec("shop", {"name": "shop", "tags": tags}, what.document, str(tmp_path)))
+    backend.run_now(job.job_id)
+    scheduler = Scheduler(ledger.store, ledger.worker, ledger.run_job)
+    assert scheduler.tick()
+    assert scheduler.drain(60)
+    by_hand = ledger.runs.get(ledger.run_module(what, tmp_path).run_id)
+    scheduled = ledger.runs.list()[1]
+    assert (scheduled.status, scheduled.config_version, scheduled.error_message) == ("FAILED", what.config_hash, by_hand.error_message)
+    assert output_of(ledger, scheduled.id)["orders"].output == "looking\n"
+    assert {(error.table_name, error.error_type, error.sync_run_id) for error in ledger.errors.list()} == {
+        ("orders", "connection", scheduled.id),
+        ("orders", "connection", by_hand.id),
+    }
