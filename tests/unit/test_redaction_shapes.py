@@ -201,6 +201,7 @@ UNITS = [
         "SG.aaaaaaaaaaaaaaaaaaaa.",
         "authorization: digest ",
     ),
+    *("Q~://cookie: ", "a=/token=", "token.-a", "/cookie: ", "auth='basic ", "token 'x "),
     *("aaaaaaaaaaaaaa.atlasv1.", "password=a b;", '("password",', "\\u0022password\\u0022:\\u0022", "basic aaaaaaaaaaaaaaaaaa"),
 ]
 

@@ -28,6 +28,7 @@ _OPEN_QUOTE = lazy(r"['\"][^\r\n'\"]++\Z")
 _LITERAL = lazy(r"(?:null|true|false|none)(?=[\s,;&}\])]|$)", re.IGNORECASE)
 _PAIR, _END_OF_PAIR = lazy(r"\(\s{0,4}\\{0,7}['\"]\Z"), lazy(r"\\{0,7}['\"]\s{0,8}(?:\)|$)")
 _JSON = lazy(r"-?\d[\d.eE+-]{0,400}(?=[\s,}\])])|\[[^\[\]]{0,2000}\]|\{[^{}]{0,2000}\}")
+_PARTITION = lazy(r"[^\s/&;,'\"]{0,256}+/")
 _BRACED = lazy(r"\{[^}]{0,256}\}")
 # `Pwd=two words;Server=…`: a connection string ends a value at its semicolon only.
 _IN_CONNECTION_STRING = lazy(r"[^;=\s'\"][^;=\r\n'\"]{0,256}(?=;\s{0,8}\w[\w ]{0,40}=)")
@@ -39,7 +40,7 @@ _SCHEME = lazy(
 _LINE = lazy(r"[^\r\n'\"]+")
 # A backslash before a quote belongs to the quote.
 _BARE_VALUE = lazy(r"['\"]?(?:[^\s&;,'\"\\]|\\(?!\\{0,6}['\"]))+")
-_FLAG = lazy(r"(?<![\w-])--?(?P<name>[A-Za-z][\w.-]*+)\s{1,8}(?!-)(?=\S)")
+_FLAG = lazy(r"(?<![\w.-])--?(?P<name>[A-Za-z][\w.-]*+)\s{1,8}(?!-)(?=\S)")
 _LOGIN_METHOD = lazy(
     r"(?:basic|digest|none|no|yes|[mst]{0,2}tls|ssl|plain|login|kerberos|gssapi|ldap|iam|oauth\w*|saml\w*|scram[\w-]*|sha\w*|md5)\b",
     re.IGNORECASE,
@@ -52,7 +53,10 @@ def named(text: str) -> Iterator[Found]:
     while assigned := _ASSIGNED.search(text, at):
         at = assigned.end()
         name = _ENCODED_NAME.sub(" ", assigned["name"])
-        if grade(name) is Grade.NONE or (assigned["said"] and _is_prose(name, text, at)):
+        sure, in_path = grade(name), assigned.start() > 0 and text[assigned.start() - 1] == "/"
+        # `/token=7/` is a column. What is passed over is passed over before its value is read, which may be long.
+        is_column = in_path and (sure is not Grade.SECRET or _PARTITION.match(text, at))
+        if sure is Grade.NONE or is_column or (assigned["said"] and _is_prose(name, text, at)):
             continue
         found = value_at(text, at, name, assigned.lastgroup or "")
         if found and _is_given(text, assigned, found):
@@ -72,9 +76,7 @@ def _is_prose(name: str, text: str, at: int) -> bool:
 
 
 def _is_given(text: str, assigned: re.Match[str], found: Found) -> bool:
-    """Whether the value belongs to the name: `("password", "x")` is a pair, `["password", "email"]` and `/token=7/` are columns."""
-    if assigned.start() and text[assigned.start() - 1] == "/":
-        return grade(found.name) is Grade.SECRET and "/" not in text[found.start : found.end]
+    """Whether the value belongs to the name: `("password", "x")` is a pair, `["password", "email"]` are columns."""
     if "," not in (assigned["quoted"] or ""):
         return True
     begins = _PAIR.search(text, max(0, assigned.start() - 12), assigned.start())

@@ -254,7 +254,7 @@ def _whole(secret: str) -> str:
 def _replaced(text: str, found: Iterable[Found], rules: Rules) -> str:
     kept, end = [], 0
     for each in found:
-        if not rules.keeps(each, text):
+        if each.end > end and not rules.keeps(each, text):
             kept += [text[end : each.start], each.instead]
             end = each.end
     return "".join([*kept, text[end:]]) if kept else text
