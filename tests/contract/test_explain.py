@@ -119,7 +119,7 @@ def test_a_run_with_a_step_that_failed(ledger: Ledger, url: str) -> None:
         "Step extract failed: Invalid: no file matches in/*.csv: check the source's path.",
         "Not carried out because of that: load.",
     ]
-    assert found.next[0] == "Remove the cause."
+    assert found.next[0].startswith(f"Remove the cause: `lakeledger runs logs {run.id[:13]}` shows")
     assert answer("runs", "explain", run.id[:20], "--url", url) == vars(found)
     printed = shown("runs", "explain", run.id, "--url", url)
     assert printed.startswith(f"Run {run.id} of orders: FAILED\n\nWhy\n  Step extract failed: Invalid: no file matches in/*.csv")

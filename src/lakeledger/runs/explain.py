@@ -107,7 +107,8 @@ def _next(run: Run, ending: Transition | None, is_visible: bool, following: Run 
         later = f"Run {following.id[:SHORT_ID]} of {run.pipeline_id} began after it and is {following.status}"
         return [f"{later}: nothing is left to do here." if following.status == Status.COMPLETED else f"{later}: look at that one."]
     lost = ending is not None and _is_by_others(run, ending) and run.status == Status.FAILED
-    first = [] if lost or run.status == Status.CANCELLED else ["Remove the cause."]
+    logs = f"Remove the cause: `lakeledger runs logs {run.id[:SHORT_ID]}` shows what its tasks printed and where they failed."
+    first = [] if lost or run.status == Status.CANCELLED else [logs]
     again = f"Run {run.pipeline_id} again ({_again(run)})"
     kept = "what is visible stays and is not loaded twice" if is_visible else "nothing of it is visible, so nothing comes twice"
     sweep = ["`lakeledger tables sweep` finds files that it left behind."] if lost else []
