@@ -33,7 +33,7 @@ bench: .venv/.ready ## measure, each figure beside the raw alternative in the sa
 	$(BIN)/python -m pytest tests/benchmark -m bench -q -s
 
 soak: .venv/.ready ## a storm of fifteen minutes on each database: kills, stops, restarts, with Spark writers
-	$(BIN)/python -m pytest tests/acceptance/test_chaos.py -m soak -q -s -n 2
+	$(BIN)/python -m pytest tests/acceptance/test_chaos.py -m soak -q -s
 
 docs: .venv/.ready ## generate docs/reference from the code
 	$(BIN)/python docs/reference.py

@@ -20,7 +20,7 @@ import lakeledger
 from lakeledger import Ledger, Settings
 from lakeledger.control.documents import parse
 from lakeledger.control.settings import job_spec
-from lakeledger.errors import LakeledgerError
+from lakeledger.errors import LakeledgerError, NotFound
 from lakeledger.jobs.local import LocalBackend
 from postgres_server import Server
 
@@ -118,6 +118,14 @@ class Process:
         return [json.loads(line) for line in lines if line.endswith("}")]
 
 
+def status(backend: LocalBackend, id: str) -> str:
+    """How a run of a job stands, or stood until the janitor cleaned it up: then only what it did shows that it was carried out."""
+    try:
+        return backend.run(id).status
+    except NotFound:
+        return "cleaned up"
+
+
 class Storm:
     """Everything that works on one ledger, and what was done to it. The same seed does the same, as far as processes can."""
 
@@ -204,7 +212,7 @@ class Storm:
         ends = time.monotonic() + BOUND_SECONDS
         for timer in self._timers:
             timer.join()
-        while time.monotonic() < ends and any(backend.run(id).status in ("queued", "running") for id in self.jobs):
+        while time.monotonic() < ends and any(status(backend, id) in ("queued", "running") for id in self.jobs):
             self._pause.wait(0.2)
         for process in self.processes:
             if process.end(60) is None:
