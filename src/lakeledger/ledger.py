@@ -296,7 +296,9 @@ class Ledger:
             return write(self._plane(), frame, request, implicit.fence)
 
     def _plane(self) -> Plane:
-        return Plane(self.store, self._warehouse.claim, self._checksums, lambda: self.spark, self._sessions, self.errors)
+        return Plane(
+            self.store, self._warehouse.claim, self._warehouse.check, self._checksums, lambda: self.spark, self._sessions, self.errors
+        )
 
 
 class TaskLedger(Ledger):

@@ -18,7 +18,7 @@ import pytest
 
 from contract.making import ORDERS, change, dump, execute, expire_lease, new_file, opened, put, rows, together, wait_until
 from lakeledger import Advance, Conflict, Fenced, Ledger, NumberPosition
-from lakeledger.runs import DoneBy, store
+from lakeledger.runs import DoneBy, active, store
 from lakeledger.runs.worker import is_gone, this_worker
 from lakeledger.sync import parse_source
 
@@ -113,35 +113,55 @@ def test_an_expired_lease_is_still_its_holders_until_somebody_takes_over(ledger:
     assert ledger.runs.get(run.id).status == "COMPLETED"
 
 
-def run_out(ledger: Ledger, run_id: str) -> None:
+def run_out(ledger: Ledger, run_id: str, lease_seconds: float = 60) -> None:
     """Let a lease run out as an outage of the store does: nobody could renew it, and nobody has noticed."""
     past = datetime.now(UTC) - timedelta(hours=1)
     expire = "update pipeline_runs set heartbeat_at = :before, lease_expires_at = :past where pipeline_logging_id = :id"
-    assert execute(ledger, expire, before=past - timedelta(seconds=60), past=past, id=run_id) == 1
+    assert execute(ledger, expire, before=past - timedelta(seconds=lease_seconds), past=past, id=run_id) == 1
 
 
 def test_after_an_outage_a_healthy_holder_has_time_to_renew_its_lease(ledger: Ledger) -> None:
     with ledger.run("orders", exclusive=True) as run:
         run_out(ledger, run.id)
         assert ledger.runs.recover() == []
-        expected = rf"run {run.id} on \S+ has been silent since .*; unless it answers, a start after \d\d:\d\d:\d\d UTC takes over"
-        with pytest.raises(Conflict, match=expected), ledger.run("orders", exclusive=True):
-            pass
+        assert [silent.id for silent in ledger.runs.silent()] == [run.id]
         with ledger.store.write() as tx:
             assert store.renew(tx, run.fence, 60)
-        assert ledger.runs.get(run.id).suspected_at is None
+        assert ledger.runs.silent() == []
         put(ledger, change(run, new_file("a")))
     assert ledger.runs.get(run.id).status == "COMPLETED"
 
 
-def test_a_holder_that_stays_silent_is_taken_over(ledger: Ledger) -> None:
+def test_a_start_waits_for_a_holder_that_is_silent_and_takes_over_if_it_stays_so(ledger: Ledger) -> None:
     with pytest.raises(Conflict, match="already ended: FAILED"), ledger.run("orders", exclusive=True) as old:
-        run_out(ledger, old.id)
-        assert ledger.runs.recover() == []
-        noticed = datetime.now(UTC) - timedelta(seconds=31)
-        execute(ledger, "update pipeline_runs set suspected_at = :at where suspected_at is not null", at=noticed)
+        run_out(ledger, old.id, lease_seconds=1)
         with ledger.run("orders", exclusive=True) as new:
             assert new.run.retry_of == old.id
+
+
+def test_a_start_that_waits_is_refused_when_the_silent_holder_answers(ledger: Ledger) -> None:
+    with ledger.run("orders", exclusive=True) as run:
+        run_out(ledger, run.id)
+
+        def answer() -> None:
+            wait_until(lambda: bool(ledger.runs.silent()))
+            with ledger.store.write() as tx:
+                store.renew(tx, run.fence, 60)
+
+        answering = threading.Thread(target=answer)
+        answering.start()
+        with pytest.raises(Conflict, match="holds its lease until"), ledger.run("orders", exclusive=True):
+            pass
+        answering.join()
+
+
+def test_a_start_does_not_wait_for_ever_for_a_silent_holder(ledger: Ledger, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(active, "LONGEST_WAIT_SECONDS", 0.1)
+    with ledger.run("orders", exclusive=True) as run:
+        run_out(ledger, run.id)
+        expected = rf"run {run.id} on \S+ has been silent since .*; unless it answers, a start after \d\d:\d\d:\d\d UTC takes over"
+        with pytest.raises(Conflict, match=expected), ledger.run("orders", exclusive=True):
+            pass
 
 
 def test_another_token_is_refused(ledger: Ledger) -> None:

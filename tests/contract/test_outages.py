@@ -16,8 +16,9 @@ import psycopg
 import pytest
 
 from contract.making import change, new_file, opened, put, rows, together, wait_until
-from lakeledger import Ledger, Unavailable
+from lakeledger import Ledger, NumberPosition, Unavailable
 from lakeledger.db import Transaction, sqlite
+from lakeledger.db.queries import statement
 from lakeledger.runs import NewStep, Step
 from postgres_server import Server
 
@@ -202,6 +203,53 @@ def test_work_that_may_be_done_already_is_told_so(ledger: Ledger) -> None:
 
     assert ledger.store.persist(work) == 3
     assert tries == [False, True, True]
+
+
+def test_work_that_a_deadlock_undid_is_done_again(server_url: str) -> None:
+    impatient = f"{server_url}%20-cdeadlock_timeout%3D50ms"  # so the ledger notices first, and is the victim
+    patient = psycopg.conninfo.conninfo_to_dict(server_url)["options"]
+    tries: list[bool] = []
+    with opened(impatient) as ledger, psycopg.connect(server_url.partition("?")[0], options=f"{patient} -cdeadlock_timeout=30s") as hand:
+        for name in ("a", "b"):
+            ledger.positions.advance(f"shop.{name}", NumberPosition(0))
+        hand.execute("update sync_markers set sync_run_id = 'hand' where name_key like '%b'")
+
+        def work(tx: Transaction, again: bool) -> None:
+            tries.append(again)
+            tx.execute(statement("update sync_markers set sync_run_id = 'us' where name_key like '%a'"))
+            if not again:
+                thread.start()
+                wait_until(lambda: is_waiting(server_url))
+            tx.execute(statement("update sync_markers set sync_run_id = 'us' where name_key like '%b'"))
+
+        def by_hand() -> None:
+            hand.execute("update sync_markers set sync_run_id = 'hand' where name_key like '%a'")
+            hand.commit()
+
+        thread = threading.Thread(target=by_hand)
+        ledger.store.persist(work)
+        thread.join(30)
+        assert tries == [False, True]
+        assert [row["sync_run_id"] for row in rows(ledger, "select sync_run_id from sync_markers")] == ["us", "us"]
+
+
+def is_waiting(url: str) -> bool:
+    """Whether some session waits for a lock on a row."""
+    with psycopg.connect(url.partition("?")[0]) as connection:
+        found = connection.execute("select count(*) from pg_stat_activity where wait_event_type = 'Lock' and wait_event = 'transactionid'")
+        return found.fetchone() != (0,)
+
+
+def test_an_interrupt_is_not_lost_when_the_server_is_gone(fragile_postgres: Server, server_url: str) -> None:
+    with opened(server_url) as ledger:
+
+        def work(tx: Transaction, again: bool) -> None:
+            fragile_postgres.stop()
+            raise KeyboardInterrupt
+
+        with pytest.raises(KeyboardInterrupt):
+            ledger.store.persist(work)
+        fragile_postgres.resume()
 
 
 def test_a_store_that_stays_away_is_given_up_in_the_end(ledger: Ledger) -> None:

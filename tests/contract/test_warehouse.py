@@ -95,3 +95,12 @@ def test_files_that_were_moved_are_followed_on_purpose(url: str, tmp_path: Path)
         assert ledger._plane().warehouse == f"{tmp_path}/new/default"
     with lakeledger.open(replace(ledger.settings, warehouse=str(tmp_path / "old"))) as old, pytest.raises(Invalid):
         old._plane().warehouse  # noqa: B018 - asking is the test
+
+
+def test_who_wrote_to_a_warehouse_that_was_moved_meanwhile_is_refused_at_the_commit(url: str, tmp_path: Path) -> None:
+    with at(url, tmp_path / "old") as writer, at(url, tmp_path / "new") as mover:
+        plane = writer._plane()
+        assert plane.warehouse == f"{tmp_path}/old/default"
+        mover.move_warehouse(apply=True)
+        with pytest.raises(Invalid, match=f"has become {tmp_path}/new while {tmp_path}/old was written to"), writer.store.write() as tx:
+            plane.check_warehouse(tx)

@@ -15,6 +15,7 @@ from lakeledger.cli.options import Duration, Options, shared
 from lakeledger.cli.runs_explain import explain
 from lakeledger.errors import Invalid, NotFound
 from lakeledger.runs import Run, Status, Step, StepOutput, Transition
+from lakeledger.runs.recovery import answer_time
 
 
 @click.group()
@@ -155,7 +156,7 @@ def cancel(options: Options, run_id: str, reason: str) -> None:
 
 @runs.command()
 @click.option("--max-age", type=Duration(), help="Also end runs that are older, even if their worker lives: 24h.")
-@shared('{"runs": [row of pipeline_runs]}')
+@shared('{"runs": [row of pipeline_runs], "silent": [row of pipeline_runs]}')
 def recover(options: Options, max_age: timedelta | None) -> None:
     """End the runs of lost workers, each by what it committed.
 
@@ -165,13 +166,18 @@ def recover(options: Options, max_age: timedelta | None) -> None:
       lakeledger runs recover
     """
     with options.open() as ledger:
-        ended = ledger.runs.recover(max_age)
+        ended, silent = ledger.runs.recover(max_age), ledger.runs.silent()
         verdicts = [ledger.runs.transitions(run.id)[-1].reason or "" for run in ended]
     if options.as_json:
-        show.print_json({"runs": ended})
+        show.print_json({"runs": ended, "silent": silent})
         return
+    for run in silent:
+        until = answer_time(run)
+        click.echo(
+            show.safe(f"run {run.id} of {run.pipeline_id} is silent: its worker may answer until {show.moment(until)}; try again then")
+        )
     if not ended:
-        click.echo("no run is lost")
+        click.echo("no run is lost" if not silent else "no run was ended")
         return
     ids = show.short_ids([run.id for run in ended])
     rows = [

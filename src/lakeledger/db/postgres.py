@@ -83,7 +83,7 @@ class PostgresDatabase:
             try:
                 yield Transaction(tenant_id, began[-1], self.dialect, _Bound(connection))
             except BaseException:
-                if not connection.closed:
+                with suppress(psycopg.Error):  # A server that is gone has rolled back; what went wrong before is the news.
                     connection.execute("rollback")
                 raise
             connection.execute("commit")
@@ -150,8 +150,9 @@ class PostgresDatabase:
     def _translate(self, error: psycopg.Error) -> LakeledgerError:
         text = str(error).strip().partition("\n")[0]
         kind, message = next((kind, message) for raised, kind, message in _TRANSLATIONS if isinstance(error, raised))
-        told = message.format(url=self.url, text=text)
-        return kind(told, retryable=True) if kind is Conflict and "try again" in told else kind(told)
+        if isinstance(error, psycopg.errors.FeatureNotSupported) and "during recovery" in text:
+            return Unavailable(f"PostgreSQL at {self.url} is a standby that has not taken over: {text}; try again when it takes writes")
+        return kind(message.format(url=self.url, text=text))
 
 
 # What the driver raises, what it is here, and what is said; the first that fits.
@@ -159,9 +160,10 @@ _TRANSLATIONS: tuple[tuple[type[psycopg.Error] | tuple[type[psycopg.Error], ...]
     (psycopg.errors.IntegrityError, Conflict, "the ledger refused a row: {text}"),
     (
         (psycopg.errors.DeadlockDetected, psycopg.errors.SerializationFailure),
-        Conflict,
-        "another transaction got in the way: {text}; try again",
+        Unavailable,
+        "another transaction got in the way: {text}; nothing was written, try again",
     ),
+    (psycopg.errors.ReadOnlySqlTransaction, Unavailable, "PostgreSQL at {url} is read-only: {text}; try again when it takes writes"),
     (psycopg.errors.InsufficientPrivilege, Forbidden, "{url}: {text}; ask for the right or open another database"),
     (
         (psycopg.errors.UntranslatableCharacter, psycopg.errors.CharacterNotInRepertoire),

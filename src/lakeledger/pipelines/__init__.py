@@ -6,7 +6,7 @@ from collections.abc import Callable
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
-from lakeledger.db import Store
+from lakeledger.db import Store, Transaction
 from lakeledger.pipelines.own_session import Sessions
 from lakeledger.sync.errors import Errors
 from lakeledger.tables.checksums import Checksums
@@ -21,6 +21,7 @@ class Plane:
 
     store: Store
     find_warehouse: Callable[[], str]
+    check_warehouse: Callable[[Transaction], None]
     checksums: Checksums
     spark: Callable[[], SparkSession]
     sessions: Sessions

@@ -127,6 +127,7 @@ def _commit(plane: Plane, change: Change, attempted: list[Committed]) -> Committ
         if again and attempted and store.find_snapshot(tx, attempted[-1].table, attempted[-1].snapshot.snapshot_id):
             return attempted[-1]
         attempted.clear()
+        plane.check_warehouse(tx)
         committed = commit(tx, change)
         attempted.append(committed)
         return committed

@@ -102,6 +102,11 @@ class Runs:
         """
         return self.finish(run_id, cancelled(f"cancelled by {by}: {reason}" if by else reason), by)
 
+    def silent(self) -> Sequence[Run]:
+        """The runs whose lease ran out and whose holders still have time to answer."""
+        with self._store.read() as tx:
+            return [run for run in store.open_runs(tx) if run.suspected_at]
+
     def recover(self, max_age: timedelta | None = None, *, kind: str | None = None, silence: timedelta | None = None) -> Sequence[Run]:
         """End the runs of lost workers, each by what was committed. The ended runs are returned.
 

@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+import logging
 import threading
+import time
 from dataclasses import replace
 from types import TracebackType
 from typing import Any, Self
@@ -17,6 +19,11 @@ from lakeledger.runs.model import Counters, DoneBy, Fence, NewRun, NewStep, Outc
 from lakeledger.runs.worker import Worker
 
 INTERRUPTED_SECONDS = 5.0
+# How often, and for how long at most, a start looks whether a silent holder has answered.
+LOOK_SECONDS = 0.2
+LONGEST_WAIT_SECONDS = 60.0
+
+_log = logging.getLogger(__name__)
 
 
 class ActiveRun:
@@ -197,7 +204,11 @@ class ActiveStep:
 
 
 def start(ledger_store: Store, new: NewRun, worker: Worker, lease_seconds: float) -> Run:
-    """Begin a run. It takes over from a lost one that holds its pipeline or its key. Raises Conflict that names a living holder."""
+    """Begin a run. It takes over from a lost one that holds its pipeline or its key. Raises Conflict that names a living holder.
+
+    A holder whose lease ran out is given its time to answer, at most half a lease, before it counts as lost.
+    """
+    _wait_for_answers(ledger_store, new, worker)
     new = replace(new, retry_of=new.retry_of or _settle_lost(ledger_store, new, worker))
     with ledger_store.write() as tx:
         if new.exclusive and (held := store.holder(tx, new.pipeline_id)):
@@ -205,15 +216,43 @@ def start(ledger_store: Store, new: NewRun, worker: Worker, lease_seconds: float
         return store.begin(tx, store.add(tx, new, worker.name).id, worker, lease_seconds)
 
 
+def _wait_for_answers(ledger_store: Store, new: NewRun, worker: Worker) -> None:
+    """Until every holder in the way that is silent has renewed its lease, has ended, or counts as lost; at most a minute."""
+    give_up = time.monotonic() + LONGEST_WAIT_SECONDS
+    noted = False
+    while (until := _silent_until(ledger_store, new, worker)) and time.monotonic() < give_up:
+        if not noted:
+            _log.warning("%s waits for a holder that is silent; unless it answers until %s UTC, it is taken over", new.pipeline_id, until)
+            noted = True
+        time.sleep(LOOK_SECONDS)
+
+
+def _silent_until(ledger_store: Store, new: NewRun, worker: Worker) -> str | None:
+    """Until when a silent holder may answer, as a time of the day; None if there is none, or if its time is over.
+
+    Which holders are silent is noted on the way.
+    """
+    if not new.exclusive and new.idempotency_key is None:
+        return None
+    with ledger_store.read() as tx:
+        held = store.in_the_way(tx, new)
+        unnoticed = any(recovery.is_silent(tx, run) and not recovery.is_lost(tx, run, worker) for run in held)
+        waited_for = [run for run in held if run.suspected_at and not recovery.is_lost(tx, run, worker)]
+    if unnoticed:
+        with ledger_store.write() as tx:
+            store.suspect(tx)
+        return _silent_until(ledger_store, new, worker)
+    return max((f"{until:%H:%M:%S}" for run in waited_for if (until := recovery.answer_time(run))), default=None)
+
+
 def _settle_lost(ledger_store: Store, new: NewRun, worker: Worker) -> str | None:
     """End the lost runs that are in the way, for good, even if the new run is then refused. The id of one of them, if any."""
     if not new.exclusive and new.idempotency_key is None:
         return None
     with ledger_store.read() as tx:
-        if not any(recovery.is_lost(tx, run, worker) or recovery.is_silent(tx, run) for run in store.in_the_way(tx, new)):
+        if not any(recovery.is_lost(tx, run, worker) for run in store.in_the_way(tx, new)):
             return None
     with ledger_store.write() as tx:
-        store.suspect(tx)
         lost = [run for run in store.in_the_way(tx, new) if recovery.is_lost(tx, run, worker)]
         return next(iter([recovery.settle(tx, run, worker.name).id for run in lost]), None)
 

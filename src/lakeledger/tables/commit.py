@@ -112,10 +112,9 @@ def check_layout(table: TableName, current: Layout, wanted: Layout) -> None:
 def _retire(tx: Transaction, table: Table, change: Change, version: int) -> list[Row]:
     if change.replaces == "all":
         return tx.all(sql.retire_all, table_id=table.table_id, version=version)
-    retired: list[Row] = []
-    for path in sorted(change.replaces):
-        retired += tx.all(sql.retire_partition, table_id=table.table_id, version=version, partition_path=path)
-    return retired
+    if not change.replaces:
+        return []
+    return tx.all(sql.retire_partitions, table_id=table.table_id, version=version, paths=sorted(change.replaces))
 
 
 def _add_files(tx: Transaction, table: Table, change: Change, version: int) -> None:

@@ -60,9 +60,15 @@ update table_files set state = 'retired', removed_version = :version
  where tenant_id = :tenant_id and table_id = :table_id and state = 'live'
 returning row_count, file_size
 
--- name: retire_partition
+-- name: retire_partitions@sqlite
 update table_files set state = 'retired', removed_version = :version
- where tenant_id = :tenant_id and table_id = :table_id and partition_path = :partition_path and state = 'live'
+ where tenant_id = :tenant_id and table_id = :table_id and state = 'live' and partition_path in (select value from json_each(:paths))
+returning row_count, file_size
+
+-- name: retire_partitions@postgres
+update table_files set state = 'retired', removed_version = :version
+ where tenant_id = :tenant_id and table_id = :table_id and state = 'live'
+   and partition_path = any(array(select jsonb_array_elements_text(:paths)))
 returning row_count, file_size
 
 -- name: partitions_touched_since

@@ -70,6 +70,12 @@ class Warehouse:
                 self._is_claimed = True
         return path
 
+    def check(self, tx: Transaction) -> None:
+        """Raise Invalid if the warehouse that was written to is no longer the one that the ledger remembers: somebody has moved it."""
+        location, known = self._settings.warehouse_uri, find(tx)
+        if known is not None and not known.is_at(_place(location), self._relative(location)):
+            raise Invalid(f"the ledger's warehouse has become {known.location} while {location} was written to: nothing was committed")
+
     def move(self, *, apply: bool) -> Move:
         """Remember the warehouse of the settings from now on. Raises Invalid if files are missing there. A dry run unless `apply`."""
         after = self._settings.warehouse_uri
