@@ -2,18 +2,24 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterator
+from contextlib import contextmanager
+from dataclasses import dataclass
 from datetime import datetime
 from pathlib import Path
+from typing import Any, cast
 
 import pytest
 
 import lakeledger
 from contract.lettering import expire_claim, fill, new
 from contract.making import together, wait_until
-from lakeledger import Invalid, Ledger
+from lakeledger import Invalid, Ledger, Unavailable
 from lakeledger.config import CaptureSettings, Settings
-from lakeledger.sync.dead_letters import DeadLetter
+from lakeledger.db import Database, Store, Transaction
+from lakeledger.sync.dead_letters import DeadLetter, DeadLetters
 from lakeledger.sync.errors import NewError
+from lakeledger.sync.masking import Masking
 
 
 def test_a_dry_replay_counts_and_calls_nothing(ledger: Ledger) -> None:
@@ -204,6 +210,70 @@ def test_known_secrets_are_hidden_in_what_a_callback_raises(ledger: Ledger) -> N
 
     ledger.dead_letters.replay(callback, dry_run=False, known=["orders-pw"])
     assert ledger.dead_letters.list()[0].error_message == "ValueError: with ***"
+
+
+@dataclass
+class Breaking:
+    """A database whose next write fails: before it begins, or when it is committed and only the answer is lost."""
+
+    database: Database
+    breaks: str = ""
+
+    def __getattr__(self, name: str) -> Any:
+        return getattr(self.database, name)
+
+    @contextmanager
+    def transaction(self, tenant_id: str, *, write: bool) -> Iterator[Transaction]:
+        breaks, self.breaks = (self.breaks, "") if write else ("", self.breaks)
+        if breaks == "before":
+            raise Unavailable("the database is away")
+        with self.database.transaction(tenant_id, write=write) as tx:
+            yield tx
+        if breaks == "after":
+            raise Unavailable("the connection broke")
+
+
+def breaking(ledger: Ledger, outage_seconds: float) -> tuple[Breaking, DeadLetters]:
+    database = Breaking(ledger.database)
+    return database, DeadLetters(Store(cast("Database", database), ledger.store.tenant_id, outage_seconds), "ann", Masking())
+
+
+@pytest.mark.parametrize("breaks", ["before", "after"])
+def test_a_short_outage_after_the_callback_replays_nothing_twice(ledger: Ledger, breaks: str) -> None:
+    letters = fill(ledger, 3)
+    database, queue = breaking(ledger, 60)
+    called: list[str] = []
+
+    def callback(letter: DeadLetter) -> None:
+        called.append(letter.id)
+        database.breaks = breaks
+        if letter.id == letters[1].id:
+            raise ValueError("still bad")
+
+    done = queue.replay(callback, dry_run=False)
+    assert (done.replayed, done.failed, done.skipped) == (2, 1, 0)
+    assert called == [letter.id for letter in letters]
+    assert [(letter.status, letter.error_count) for letter in ledger.dead_letters.list()] == [
+        ("resolved", 1),
+        ("pending", 2),
+        ("resolved", 1),
+    ]
+
+
+def test_what_was_replayed_and_cannot_be_settled_stays_held_and_what_was_not_reached_is_given_back(ledger: Ledger) -> None:
+    letters = fill(ledger, 2)
+    database, queue = breaking(ledger, 0)
+    called: list[str] = []
+
+    def callback(letter: DeadLetter) -> None:
+        called.append(letter.id)
+        database.breaks = "before" if letter.id == letters[0].id else ""
+
+    with pytest.raises(Unavailable, match="the database is away"):
+        queue.replay(callback, dry_run=False)
+    assert [letter.status for letter in ledger.dead_letters.list()] == ["pending", "processing"]
+    assert queue.replay(callback, dry_run=False).replayed == 1
+    assert called == [letters[0].id, letters[1].id]
 
 
 def void(_: object) -> None:

@@ -12,7 +12,7 @@ from types import TracebackType
 from typing import Any, Self
 
 from lakeledger.background import Failures
-from lakeledger.db import Row, Store
+from lakeledger.db import Row, Store, Transaction
 from lakeledger.errors import Conflict, Invalid, LakeledgerError
 from lakeledger.redaction import CONFIGURATION, Rules
 from lakeledger.sync.dead_letters import drafts
@@ -58,36 +58,48 @@ class Replayer:
             with Keeper(self.store, self.claim, self.failures) as keeper:
                 for letter in held:
                     mine = keeper.is_fresh() or self._renewed(letter)
-                    done[self._one(letter) if mine else "skipped"] += 1
+                    failure = self._call(letter) if mine else None
+                    # Its callback is done: if that cannot be written down, the letter stays held, so that it is not replayed at once again.
                     untouched.remove(letter)
+                    done[self._settle(letter, failure) if mine else "skipped"] += 1
         finally:
             self._release(untouched)
         return done
 
-    def _one(self, letter: DeadLetter) -> str:
+    def _call(self, letter: DeadLetter) -> Exception | None:
+        """Replay the letter; what the callback raised, if it did. Whoever interrupts it leaves the letter as it was."""
         try:
             answer = self.callback(letter)
         except Exception as error:  # noqa: BLE001 - the callback is the caller's; whatever it raises is kept with the letter
-            return self._failed(letter, error)
+            return error
         if inspect.isawaitable(answer):
             _refuse(answer)
-        return self._replayed(letter)
+        return None
 
-    def _failed(self, letter: DeadLetter, error: Exception) -> str:
+    def _settle(self, letter: DeadLetter, error: Exception | None) -> str:
+        """Write down how a callback went, also if the store is away for a while."""
+        return self.store.persist(self._failed(letter, error) if error else self._replayed(letter))
+
+    def _failed(self, letter: DeadLetter, error: Exception) -> Callable[[Transaction, bool], str]:
         failure = drafts.failure(error, self.known, self.rules)
-        with self.store.write() as tx:
+
+        def fail(tx: Transaction, _again: bool) -> str:
             if mine := letters.held(tx, letter.id, self.claim.worker):
                 letters.fail_again(tx, mine, failure)
-        return "failed"
+            return "failed"
 
-    def _replayed(self, letter: DeadLetter) -> str:
+        return fail
+
+    def _replayed(self, letter: DeadLetter) -> Callable[[Transaction, bool], str]:
         ending = drafts.settlement(LetterStatus.RESOLVED, "reprocessed", self.claim.worker)
-        with self.store.write() as tx:
-            mine = letters.held(tx, letter.id, self.claim.worker)
-            if mine is None:
-                return "skipped"
-            letters.settle(tx, mine, ending)
-        return "replayed"
+
+        def resolve(tx: Transaction, again: bool) -> str:
+            if mine := letters.held(tx, letter.id, self.claim.worker):
+                letters.settle(tx, mine, ending)
+                return "replayed"
+            return "replayed" if again and letters.get(tx, letter.id).resolved_by == ending.by else "skipped"
+
+        return resolve
 
     def _renewed(self, letter: DeadLetter) -> bool:
         try:
