@@ -83,10 +83,14 @@ class RetentionSettings:
             raise Invalid(f"retention.schema_versions cannot be {self.schema_versions}: the current one is always kept")
 
     def of_days(self, days: float | None) -> RetentionSettings:
-        """The same number of days for everything but keys, which keep work from being done twice. Without a number, as it is."""
+        """So many days for runs, errors, dead letters and positions. Without a number, as it is.
+
+        Keys are kept at least as long as configured, because they keep work from being done twice; records and events as configured.
+        """
         if days is None:
             return self
-        return RetentionSettings(days, days, days, days, max(days, self.keyed_runs_days), days, days, self.schema_versions)
+        keyed = max(days, self.keyed_runs_days)
+        return replace(self, runs_days=days, errors_days=days, dead_letters_days=days, positions_days=days, keyed_runs_days=keyed)
 
 
 @dataclass(frozen=True)

@@ -11,6 +11,7 @@ import pytest
 
 from contract.making import dump, execute, opened, rows, wait_until
 from lakeledger import Conflict, Ledger, NumberPosition, Unavailable, records
+from lakeledger.clock import now
 from lakeledger.config import RetentionSettings
 from lakeledger.jobs import JobSpec
 from lakeledger.jobs.local import LocalBackend
@@ -169,8 +170,19 @@ def test_each_kind_has_its_own_retention(ledger: Ledger) -> None:
     expected = fill_with_what_is_over(ledger)
     grow_old(ledger)
     never = 365_000.0
-    only_errors = replace(RetentionSettings().of_days(never), errors_days=1, schema_versions=99)
+    only_errors = replace(RetentionSettings().of_days(never), errors_days=1, records_days=never, schema_versions=99)
     assert ledger.sync.cleanup(only_errors) == {**NOTHING, "error_log": expected["error_log"]}
+
+
+def test_a_number_of_days_is_for_what_capture_keeps_and_not_for_records_and_events(ledger: Ledger) -> None:
+    fill_with_what_is_over(ledger)
+    grow_old(ledger)
+    execute(ledger, "update metadata_records set produced_at = :at", at=now() - timedelta(days=40))
+    execute(ledger, "update change_log set at = :at", at=now() - timedelta(days=2))
+    removed = ledger.sync.cleanup(ledger.sync.retention.of_days(1))
+    assert (removed["metadata_records"], removed["change_log"], removed["pipeline_runs"], removed["error_log"]) == (0, 0, 3, 2)
+    chosen = replace(RetentionSettings(), records_days=400, changes_days=20).of_days(5)
+    assert chosen == RetentionSettings(5, 5, 5, 5, 90, 400, 20)
 
 
 def test_a_tenant_cleans_up_only_its_own(url: str, ledger: Ledger) -> None:
@@ -295,7 +307,7 @@ def test_runs_of_one_kind_can_be_cleaned_up_alone(ledger: Ledger) -> None:
 def test_a_retention_for_ever_deletes_nothing(ledger: Ledger) -> None:
     fill_with_what_is_over(ledger)
     grow_old(ledger)
-    for_ever = replace(RetentionSettings().of_days(1e12), schema_versions=99)
+    for_ever = replace(RetentionSettings().of_days(1e12), records_days=1e12, schema_versions=99)
     assert ledger.sync.cleanup(for_ever) == NOTHING
 
 

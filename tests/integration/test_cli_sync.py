@@ -182,13 +182,13 @@ def test_cleanup_counts_exactly_and_deletes_only_when_told(old: None, at: list[s
 
 
 def test_cleanup_keeps_as_many_days_as_are_given(old: None, at: list[str]) -> None:
-    assert sum(answer("sync", "cleanup", "--days", "60", *at)["rows"].values()) == 0
+    assert answer("sync", "cleanup", "--days", "60", *at)["rows"] == {**dict.fromkeys(OLD, 0), "change_log": OLD["change_log"]}
     text = shown("sync", "cleanup", "--days", "39", *at)
     assert "next: lakeledger sync cleanup --days 39 --delete" in text
-    kept = ("runs_days", "errors_days", "dead_letters_days", "positions_days", "records_days", "changes_days")
+    kept = ("runs_days", "errors_days", "dead_letters_days", "positions_days")
     assert answer("sync", "cleanup", "--days", "0", "--delete", *at) == {
         "deleted": True,
-        "retention": {**dict.fromkeys(kept, 0), "keyed_runs_days": 90, "schema_versions": 10},
+        "retention": {**dict.fromkeys(kept, 0), "keyed_runs_days": 90, "records_days": 90, "changes_days": 7, "schema_versions": 10},
         "rows": OLD,
     }
 

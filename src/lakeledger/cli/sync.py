@@ -103,7 +103,8 @@ def recover(options: Options, max_age_hours: int) -> None:
 @click.option(
     "--days",
     type=click.IntRange(0, MAX_DAYS),
-    help="Keep so many days of everything, and of runs with a key at least as many as the settings say; by default each as they say.",
+    help="Keep so many days of runs, errors, dead letters and earlier positions, and of runs with a key at least as many as"
+    " the settings say; records and events are kept as they say.",
 )
 @click.option("--delete", is_flag=True, help="Delete what is counted; without it nothing is touched.")
 @shared(
