@@ -11,6 +11,7 @@ import pytest
 
 import examples
 import lakeledger
+from contract.outages import bounded
 from empty_ledgers import PostgresLedgers, new_sqlite_url
 from lakeledger import Ledger
 from needs import missing
@@ -43,6 +44,14 @@ def fragile_postgres(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Serve
         missing(str(error))
     yield server
     server.stop()
+
+
+@pytest.fixture
+def server_url(fragile_postgres: Server) -> Iterator[str]:
+    """The URL of an empty ledger on that server, whose sessions wait for seconds where others wait for longer."""
+    schema = f"test_{uuid.uuid4().hex[:12]}"
+    yield bounded(fragile_postgres, schema, lock="30s", idle="1s")
+    fragile_postgres.drop_schema(schema)
 
 
 @pytest.fixture(scope="session")

@@ -16,10 +16,13 @@ import psycopg
 import pytest
 
 from contract.making import change, new_file, opened, put, rows, together, wait_until
+from contract.outages import bounded, restarting
 from lakeledger import Ledger, NumberPosition, Unavailable
 from lakeledger.db import Transaction, sqlite
 from lakeledger.db.queries import statement
 from lakeledger.runs import NewStep, Step
+from lakeledger.sync import NewSync
+from lakeledger.sync.sync_runs import SyncRunStatistics
 from postgres_server import Server
 
 STALLED = """
@@ -38,25 +41,35 @@ except LakeledgerError as error:
 """
 
 
-@pytest.fixture
-def server_url(fragile_postgres: Server) -> Iterator[str]:
-    """The URL of an empty ledger on that server, whose sessions wait for seconds where others wait for longer."""
-    schema = f"test_{os.urandom(6).hex()}"
-    yield bounded(fragile_postgres, schema, lock="30s", idle="1s")
-    fragile_postgres.drop_schema(schema)
+# As long as it is stopped, the server waits for the next row of a batch.
+STALLED_INSIDE = """
+import sys, lakeledger
+from lakeledger.config import Settings
+from lakeledger.errors import LakeledgerError
 
+def batch():
+    for number in range(5_001):
+        if number == 5_000:
+            print("inside", flush=True)
+            sys.stdin.readline()
+        yield {"value": "x" * 100}
 
-def bounded(server: Server, schema: str, lock: str, idle: str) -> str:
-    server_options = f"-csearch_path={schema} -clock_timeout={lock} -cidle_in_transaction_session_timeout={idle}"
-    with psycopg.connect(server.url(), autocommit=True) as connection:
-        connection.execute(f"create schema if not exists {schema}".encode())
-    return f"{server.url()}?options={server_options.replace(' ', '%20').replace('=', '%3D')}"
+ledger = lakeledger.open(Settings(url=sys.argv[1], warehouse="/warehouse", tenant=sys.argv[2]))
+try:
+    with ledger.store.write() as tx:
+        tx.connection.raw.execute("create temporary table filler (value text)")
+        with tx.connection.raw.pipeline(), tx.connection.raw.cursor() as cursor:
+            for row in batch():
+                cursor.execute("insert into filler values (%(value)s)", row)
+except LakeledgerError as error:
+    print(type(error).__name__, error.retryable, flush=True)
+"""
 
 
 @contextmanager
-def stalled(url: str, tenant: str) -> Iterator[subprocess.Popen[str]]:
+def stalled(url: str, tenant: str, how: str = STALLED) -> Iterator[subprocess.Popen[str]]:
     """Another process that has stopped inside a write transaction of that tenant."""
-    with subprocess.Popen([sys.executable, "-c", STALLED, url, tenant], stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True) as child:
+    with subprocess.Popen([sys.executable, "-c", how, url, tenant], stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True) as child:
         try:
             assert child.stdout is not None
             assert child.stdout.readline() == "inside\n"
@@ -92,6 +105,17 @@ def test_a_stalled_client_is_let_go_of_and_its_tenant_writes_on(server_url: str)
             put(ledger, change(run, new_file("x")))
         assert answer(child) == "Unavailable True\n"
         assert ledger.runs.get(run.id).status == "COMPLETED"
+
+
+def test_a_client_that_stalls_inside_a_statement_is_let_go_of_too(fragile_postgres: Server) -> None:
+    schema = f"test_{os.urandom(6).hex()}"
+    url = bounded(fragile_postgres, schema, lock="2s", idle="1s")
+    with opened(url, "a") as ledger, stalled(url, "a", STALLED_INSIDE) as child:
+        with ledger.run("orders") as run:
+            put(ledger, change(run, new_file("x")))
+        assert answer(child) == "Unavailable True\n"
+        assert ledger.runs.get(run.id).status == "COMPLETED"
+    fragile_postgres.drop_schema(schema)
 
 
 def test_who_waits_too_long_for_another_writer_is_refused_and_may_try_again(fragile_postgres: Server) -> None:
@@ -179,17 +203,18 @@ def test_steps_are_planned_and_begun_once_however_often_the_server_restarts(frag
     assert [(step.step_name, step.status) for step in steps_of(server_url, run.id)] == [("first", "COMPLETED"), ("second", "COMPLETED")]
 
 
+def test_the_end_of_a_sync_run_survives_a_restart_of_the_server(fragile_postgres: Server, server_url: str) -> None:
+    with opened(server_url) as ledger:
+        run = ledger.sync.runs.start(NewSync("shop", "batch"))
+        coming_back = restarting(fragile_postgres)
+        ended = ledger.sync.runs.complete(run.id, "completed", SyncRunStatistics(records_processed=7))
+        coming_back.join(60)
+        assert (ended.status, ledger.sync.runs.get(run.id).records_processed) == ("completed", 7)
+
+
 def steps_of(url: str, run_id: str) -> list[Step]:
     with opened(url) as ledger:
         return list(ledger.runs.steps(run_id))
-
-
-def restarting(server: Server) -> threading.Thread:
-    """Take the server down now, and let it come back while the caller goes on."""
-    server.stop()
-    thread = threading.Thread(target=server.resume)
-    thread.start()
-    return thread
 
 
 def test_work_that_may_be_done_already_is_told_so(ledger: Ledger) -> None:

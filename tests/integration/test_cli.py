@@ -143,7 +143,7 @@ def test_every_list_and_page_is_json_with_the_columns_of_its_tables(lake: Ledger
         "verifications": [{"table": "bronze.orders", "ok": True, "checked": lake.tables.get("bronze.orders").file_count, "findings": []}]
     }
     assert answer("tables", "sweep", *orders) == {"deleted": False, "grace_seconds": 3600, "leftovers": []}
-    assert answer("runs", "recover", *orders) == {"runs": []}
+    assert answer("runs", "recover", *orders) == {"runs": [], "silent": []}
 
 
 def test_the_values_in_json_are_those_of_the_ledger(lake: Ledger, orders: list[str]) -> None:

@@ -59,6 +59,21 @@ begin isolation level repeatable read read only;
 select set_config('lakeledger.tenant', {tenant}, true), clock_timestamp() as now
 """
 
+# A client that was stopped while it sends a batch or reads an answer is `active` to the server, which then never loses patience with it.
+# Whoever has waited in vain for its lock ends it. (The functions are those of PostgreSQL 14; the lock's name is in `classid`.)
+_END_STALLED = """
+select pg_terminate_backend(activity.pid, 5000)
+  from pg_stat_activity activity
+ where activity.state = 'active' and activity.wait_event_type = 'Client'
+   and current_setting('idle_in_transaction_session_timeout')::interval > interval '0'
+   and greatest(activity.query_start, activity.state_change)
+       < clock_timestamp() - current_setting('idle_in_transaction_session_timeout')::interval
+   and activity.pid in (
+       select pid from pg_locks
+        where locktype = 'advisory' and granted and database = (select oid from pg_database where datname = current_database())
+          and classid in (hashtext('lakeledger.writer')::oid, hashtext('lakeledger.writer.' || current_schema())::oid))
+"""
+
 
 class PostgresDatabase:
     """One PostgreSQL database. Its tables are in the schema that is named, else in the url's search_path, else in `lakeledger`."""
@@ -163,7 +178,6 @@ _TRANSLATIONS: tuple[tuple[type[psycopg.Error] | tuple[type[psycopg.Error], ...]
         Unavailable,
         "another transaction got in the way: {text}; nothing was written, try again",
     ),
-    (psycopg.errors.ReadOnlySqlTransaction, Unavailable, "PostgreSQL at {url} is read-only: {text}; try again when it takes writes"),
     (psycopg.errors.InsufficientPrivilege, Forbidden, "{url}: {text}; ask for the right or open another database"),
     (
         (psycopg.errors.UntranslatableCharacter, psycopg.errors.CharacterNotInRepertoire),
@@ -194,10 +208,24 @@ def _is_stale(error: Exception) -> bool:
 
 def _begin(connection: psycopg.Connection[dict[str, Any]], script: bytes) -> datetime:
     """Begin a transaction; what time it is."""
-    cursor = connection.execute(script)
+    try:
+        cursor = connection.execute(script)
+    except psycopg.errors.LockNotAvailable:
+        if not _end_stalled(connection):
+            raise
+        cursor = connection.execute(script)
     cursor.nextset()
     now: datetime = cast("dict[str, Any]", cursor.fetchone())["now"]
     return now
+
+
+def _end_stalled(connection: psycopg.Connection[dict[str, Any]]) -> bool:
+    """End the clients that hold up writers and were stopped inside a statement; whether there was one."""
+    connection.execute("rollback")
+    try:
+        return bool(connection.execute(_END_STALLED).fetchall())
+    except psycopg.Error:  # Another role's client, which we may not end, or a server without these functions: then it is waited for.
+        return False
 
 
 def _make_schema(connection: psycopg.Connection[dict[str, Any]], schema: str) -> None:

@@ -159,11 +159,16 @@ class SyncRuns:
     ) -> SyncRun:
         """End a run. Raises NotFound, Conflict if it has already ended, or Invalid if that is no way to end."""
         outcome = _outcome(word(SyncStatus, status), error_message, error_details)
-        with self._store.write() as tx:
+
+        def end(tx: Transaction, again: bool) -> Run:
             run = _sync_run(tx, run_id)
+            if again and run.status == outcome.status:
+                return run
             if run.is_open and statistics:
                 run_store.count(tx, run.id, statistics.counters())
-            ended = run_store.finish(tx, run.id, outcome, self._worker.name)
+            return run_store.finish(tx, run.id, outcome, self._worker.name)
+
+        ended = self._store.persist(end)
         self._heartbeats.drop(ended.id)
         return as_sync_run(ended)
 
