@@ -16,6 +16,7 @@ from lakeledger.config import Settings, SparkSettings
 from lakeledger.db import Store, migrate
 from lakeledger.errors import Invalid, NotFound
 from lakeledger.events import Changes
+from lakeledger.jobs import queue
 from lakeledger.pipelines import Plane
 from lakeledger.pipelines.own_session import Sessions
 from lakeledger.pipelines.translating import translating
@@ -130,8 +131,10 @@ class Ledger:
         """A run, to be used in a `with` block. An exclusive one raises Conflict while another holds the pipeline.
 
         One that commits exactly once, as the last thing that it does, is `done_by="commit"`: should its worker be lost after the commit,
-        it counts as done. Any other one has to be run again.
+        it counts as done. Any other one has to be run again. Raises Invalid for "steps": a run is done by those that it plans.
         """
+        if done_by == DoneBy.STEPS:
+            raise Invalid("a run is done by its steps once it has planned them: begin it without done_by and call `run.plan([...])`")
         new = NewRun(
             pipeline_id=pipeline,
             trigger_type=trigger,
@@ -159,6 +162,7 @@ class Ledger:
                 table_store.versions_of_run(tx, run.id),
                 run_store.following(tx, run),
                 tx.now,
+                is_queued=queue.will_start_again(tx, run),
             )
 
     def append(

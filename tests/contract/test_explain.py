@@ -4,11 +4,15 @@
 from __future__ import annotations
 
 from datetime import UTC, datetime, timedelta
+from pathlib import Path
 
 import pytest
 
-from contract.making import change, execute, expire_lease, new_file, put
+from contract.making import change, execute, expire_lease, new_file, put, wait_until
+from contract.scheduling import DAILY, MINUTE, SIX, World, lose
 from integration.commands import answer, shown
+from integration.test_tasks import call, module, steps_py
+from integration.test_tasks import run as run_tasks
 from lakeledger import Conflict, Failed, Fenced, Invalid, Ledger
 from lakeledger.runs import DoneBy, NewStep
 from lakeledger.runs.explain import Explanation
@@ -94,8 +98,61 @@ def test_a_run_that_was_lost_with_half_of_its_work_done(ledger: Ledger) -> None:
     assert found.status == "FAILED"
     assert "with my_task unfinished" in text(found)
     assert found.visible == ["main.first version 1 (append, +10 rows)"]
-    assert "Run orders again (`lakeledger jobs run orders`): what is visible stays and is not loaded twice." in found.next
+    assert found.next[0].startswith("Mind main.first: rows were appended without a batch id, and would be appended again")
+    assert found.next[1] == "Run orders again (`lakeledger jobs run orders`)."
     assert "`lakeledger tables sweep` finds files that it left behind." in found.next
+
+
+def test_a_run_that_was_lost_after_a_batch_that_is_not_applied_again(ledger: Ledger) -> None:
+    with pytest.raises(Failed), ledger.run("orders") as run:
+        put(ledger, change(run, new_file("a"), batch_id="monday"))
+        raise Failed("no luck")
+    assert (
+        "Run orders again (`lakeledger run --module orders`): what is visible stays and is not loaded twice." in ledger.explain(run.id).next
+    )
+
+
+def test_a_run_that_was_lost_with_its_scheduler_starts_again_by_itself(world: World) -> None:
+    world.job(schedule=DAILY)
+    world.tick(world.scheduler(), SIX)
+    wait_until(world.under_way)
+    (active,) = world.ledger.runs.list(status="RUNNING")
+    lose(world, world.runs()[0])
+    expire_lease(world.ledger, active.id)
+    world.ledger.runs.recover()
+    assert world.ledger.explain(active.id).next[0].startswith("Nothing: it is in the queue, and the next look of a `lakeledger scheduler`")
+    world.gate.set()
+    again = world.scheduler()
+    world.tick(again, SIX + MINUTE)
+    assert again.drain(20)
+    assert "is COMPLETED: nothing is left to do here." in world.ledger.explain(active.id).next[0]
+
+
+def test_a_run_of_another_day_makes_up_for_nothing(ledger: Ledger) -> None:
+    with pytest.raises(Failed), ledger.run("orders", parameters={"day": "monday"}) as monday:
+        raise Failed("no luck")
+    with ledger.run("orders", parameters={"day": "tuesday"}):
+        pass
+    assert "Run orders again" in text(ledger.explain(monday.id))
+    with ledger.run("orders", parameters={"day": "monday"}) as again:
+        pass
+    assert f"Run {again.id[:13]} of orders began after it and is COMPLETED" in text(ledger.explain(monday.id))
+
+
+def test_a_run_of_a_single_source_is_repeated_as_such(ledger: Ledger) -> None:
+    with ledger.run("shop.orders") as run:
+        (step,) = run.plan([NewStep("orders")])
+        with pytest.raises(Invalid), step:
+            raise Invalid("no luck")
+        run.fail("1 of 1 steps failed")
+    assert "`lakeledger run --control … --module shop --source orders`" in text(ledger.explain(run.id))
+
+
+def test_a_run_with_a_task_that_took_too_long(ledger: Ledger, tmp_path: Path) -> None:
+    steps_py(tmp_path, "def slow(context):\n    context.stop.wait(60)\n")
+    result = run_tasks(ledger, module(call("late", "slow", timeout_seconds=1)), tmp_path)
+    found = ledger.explain(result.run_id)
+    assert (found.why, found.visible) == (["Step late failed: timed out after 1 s."], ["nothing: it has committed no data"])
 
 
 def test_a_run_that_somebody_cancelled(ledger: Ledger) -> None:

@@ -72,7 +72,7 @@ HOT = [
     hot(runs.list_runs, "pipeline_runs_by_status", **PAGE, **AFTER, status="FAILED"),
     hot(runs.list_runs, "pipeline_runs_by_kind", **PAGE, **AFTER, run_kind="sync"),
     hot(runs.list_steps, "step_logs_by_run", run_id="r", may_sort=True),
-    hot(runs.following_run, "pipeline_runs_by_pipeline", pipeline_id="p", start_time=NOW),
+    hot(runs.following_runs, "pipeline_runs_by_pipeline", pipeline_id="p", start_time=NOW),
     hot(runs.list_transitions, "state_transitions_by_entity", entity_id="r"),
     hot(events.sql.changes_after, "change_log_by_tenant", **PAGE, after=7),
     hot(events.sql.changes_after, "change_log_by_table", **PAGE, after=7, table_name="tables"),

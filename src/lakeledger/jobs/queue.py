@@ -125,7 +125,7 @@ def end(
 def lose(tx: Transaction, job: LocalJob, run: JobRun, at: datetime, reason: str, run_id: str | None) -> JobRun | None:
     """End a running attempt whose worker is gone. It is queued again at once, as often as the job has retries and at least once.
 
-    To start it again is safe: what its worker committed is not committed twice. None as in `finish`.
+    To start it again is safe for declared loads, which are not committed twice; a task of one's own must see to that. None as in `finish`.
     """
     if run.attempt > job.max_retries and run.times_lost:
         return finish(tx, run, "failed", at, reason, run_id)
@@ -142,6 +142,13 @@ def cancel(tx: Transaction, id: str, reason: str, run_id: str | None = None) -> 
 def forget(tx: Transaction, before: datetime) -> int:
     """Delete what ended before that time; the run log keeps the runs."""
     return tx.execute(sql.forget_ended, before=before)
+
+
+def will_start_again(tx: Transaction, run: Run) -> bool:
+    """Whether a run of the log is one that waits in the queue, or will once its scheduler is known to be lost."""
+    id, slash, _ = (run.idempotency_key or "").rpartition("/")
+    row = tx.one(sql.get_run, id=id) if slash else None
+    return row is not None and not run.is_open and row["status"] in ("queued", "running") and run.status == "FAILED"
 
 
 def ledger_run(tx: Transaction, job: LocalJob, run: JobRun) -> Run | None:

@@ -13,13 +13,19 @@ SHORT_ID = 13
 
 @dataclass(frozen=True)
 class Visible:
-    """A version of a table that a run has committed."""
+    """A version of a table that a run has committed. One with a batch id is not applied again, whoever tries."""
 
     table: str
     version: int
     operation: str
     added_rows: int
     removed_rows: int
+    batch_id: str | None
+
+    @property
+    def comes_twice(self) -> bool:
+        """Whether the same work, done again, would add the same rows again."""
+        return self.operation == "append" and self.batch_id is None
 
     def describe(self) -> str:
         """The version in a few words."""
@@ -40,12 +46,22 @@ class Explanation:
 
 
 def explain(
-    run: Run, steps: list[Step], ending: Transition | None, visible: list[Visible], following: Run | None, now: datetime
+    run: Run,
+    steps: list[Step],
+    ending: Transition | None,
+    visible: list[Visible],
+    following: Run | None,
+    now: datetime,
+    *,
+    is_queued: bool = False,
 ) -> Explanation:
-    """Put a run into words. `ending` is its last change of state, `following` the next run of its pipeline."""
+    """Put a run into words. `ending` is its last change of state, `following` the next run that does the same.
+
+    `is_queued`: a scheduler has it in its queue, and starts it again by itself.
+    """
     why = [*_why(run, steps, ending, now), *_tries(run, steps)]
     shown = [each.describe() for each in visible] or ["nothing: it has committed no data"]
-    return Explanation(run.id, run.pipeline_id, run.status, why, shown, _next(run, ending, bool(visible), following))
+    return Explanation(run.id, run.pipeline_id, run.status, why, shown, _next(run, steps, ending, visible, following, is_queued))
 
 
 def _why(run: Run, steps: list[Step], ending: Transition | None, now: datetime) -> list[str]:
@@ -97,7 +113,9 @@ def _tries(run: Run, steps: list[Step]) -> list[str]:
     return [*found, *([f"It repeats run {run.retry_of[:SHORT_ID]}."] if run.retry_of else [])]
 
 
-def _next(run: Run, ending: Transition | None, is_visible: bool, following: Run | None) -> list[str]:
+def _next(
+    run: Run, steps: list[Step], ending: Transition | None, visible: list[Visible], following: Run | None, is_queued: bool
+) -> list[str]:
     if run.is_open:
         stop = f"`lakeledger runs cancel {run.id[:SHORT_ID]} --reason …` stops it"
         return [f"Wait for it; `lakeledger runs recover` ends it once its worker is lost, {stop}."]
@@ -106,16 +124,29 @@ def _next(run: Run, ending: Transition | None, is_visible: bool, following: Run 
     if following is not None:
         later = f"Run {following.id[:SHORT_ID]} of {run.pipeline_id} began after it and is {following.status}"
         return [f"{later}: nothing is left to do here." if following.status == Status.COMPLETED else f"{later}: look at that one."]
+    if is_queued:
+        return ["Nothing: it is in the queue, and the next look of a `lakeledger scheduler` starts it again.", *_twice(visible)]
     lost = ending is not None and _is_by_others(run, ending) and run.status == Status.FAILED
     logs = f"Remove the cause: `lakeledger runs logs {run.id[:SHORT_ID]}` shows what its tasks printed and where they failed."
     first = [] if lost or run.status == Status.CANCELLED else [logs]
-    again = f"Run {run.pipeline_id} again ({_again(run)})"
-    kept = "what is visible stays and is not loaded twice" if is_visible else "nothing of it is visible, so nothing comes twice"
+    again = f"Run {run.pipeline_id} again ({_again(run, steps)})"
+    twice = _twice(visible)
+    kept = "what is visible stays and is not loaded twice" if visible else "nothing of it is visible, so nothing comes twice"
     sweep = ["`lakeledger tables sweep` finds files that it left behind."] if lost else []
-    return [*first, f"{again}: {kept}.", *sweep]
+    return [*first, *twice, f"{again}." if twice else f"{again}: {kept}.", *sweep]
 
 
-def _again(run: Run) -> str:
+def _twice(visible: list[Visible]) -> list[str]:
+    """A warning of what the same work would append again: a task may commit as it likes, and then nothing tells its rows apart."""
+    tables = ", ".join(sorted({each.table for each in visible if each.comes_twice}))
+    cure = "look whether its task leaves out what is there; with a batch_id or a position, an append comes once"
+    return [f"Mind {tables}: rows were appended without a batch id, and would be appended again: {cure}."] if tables else []
+
+
+def _again(run: Run, steps: list[Step]) -> str:
+    module, _, source = run.pipeline_id.rpartition(".")
+    if module and {step.step_name for step in steps} == {source}:
+        return f"`lakeledger run --control … --module {module} --source {source}`, or where it was started"
     if run.trigger_type in ("scheduler", "webhook", "retry"):
         return f"`lakeledger jobs run {run.pipeline_id}`"
     return "the same call" if run.trigger_type == "api" else f"`lakeledger run --module {run.pipeline_id}`"

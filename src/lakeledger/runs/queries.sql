@@ -52,11 +52,11 @@ select * from pipeline_runs
  order by start_time desc, pipeline_logging_id desc
  limit :page_size
 
--- name: following_run
+-- name: following_runs
 select * from pipeline_runs
  where tenant_id = :tenant_id and pipeline_id = :pipeline_id and start_time > :start_time
  order by start_time
- limit 1
+ limit 100
 
 -- name: renew
 -- A lease is lost by somebody who took over, never by the clock alone: whoever takes over ends the run first.
@@ -167,6 +167,9 @@ select step_output.* from step_output join step_logs on step_logs.step_logging_i
 
 -- name: is_forgotten
 select 1 from forgotten_runs where tenant_id = :tenant_id and run_id = :run_id
+
+-- name: forget_again
+update forgotten_runs set forgotten_at = :now where tenant_id = :tenant_id and run_id = :run_id
 
 -- name: remove_forgotten
 delete from forgotten_runs where tenant_id = :tenant_id and forgotten_at <= :before

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping
 from datetime import datetime, timedelta
 from typing import Any
 
@@ -188,9 +188,9 @@ def list_page(
 
 
 def following(tx: Transaction, run: Run) -> Run | None:
-    """The next run of the same pipeline, if there is one."""
-    row = tx.one(sql.following_run, pipeline_id=run.pipeline_id, start_time=run.start_time)
-    return Run(**row) if row else None
+    """The next run that does the same: of the same pipeline with the same parameters, or one that says that it repeats it."""
+    later = (Run(**row) for row in tx.all(sql.following_runs, pipeline_id=run.pipeline_id, start_time=run.start_time))
+    return next((each for each in later if each.retry_of == run.id or each.parameters == run.parameters), None)
 
 
 def is_forgotten(tx: Transaction, run_id: str) -> bool:
@@ -198,9 +198,10 @@ def is_forgotten(tx: Transaction, run_id: str) -> bool:
     return tx.one(sql.is_forgotten, run_id=run_id) is not None
 
 
-def remove_forgotten(tx: Transaction, before: datetime) -> int:
-    """Stop to remember the runs that were deleted before that time: nothing of them is left."""
-    return tx.execute(sql.remove_forgotten, before=before)
+def remove_forgotten(tx: Transaction, before: datetime, except_for: Iterable[str] = ()) -> None:
+    """Stop to remember the runs that were deleted before that time: nothing is left of them, except for those."""
+    tx.many(sql.forget_again, ({"run_id": run_id} for run_id in except_for))
+    tx.execute(sql.remove_forgotten, before=before)
 
 
 def open_runs(tx: Transaction) -> list[Run]:

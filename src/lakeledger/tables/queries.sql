@@ -139,7 +139,7 @@ select schema_name, table_name, location, file_path
  where file_path is not null
 
 -- name: versions_of_run
-select t.schema_name, t.table_name, s.version, s.operation, s.summary
+select t.schema_name, t.table_name, s.version, s.operation, s.summary, s.batch_id
   from table_snapshots s
   join tables t on t.table_id = s.table_id
  where s.tenant_id = :tenant_id and s.run_id = :run_id

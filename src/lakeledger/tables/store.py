@@ -98,6 +98,7 @@ def versions_of_run(tx: Transaction, run_id: str) -> list[Visible]:
             row["operation"],
             int(row["summary"].get("added_rows", 0)),
             int(row["summary"].get("removed_rows", 0)),
+            row["batch_id"],
         )
         for row in tx.all(sql.versions_of_run, run_id=run_id)
     ]

@@ -48,9 +48,11 @@ def sweep(handle: Store, worker: Worker, warehouse: str, grace: timedelta = GRAC
             recovery.recover(tx, worker)
     storage = Storage(warehouse)
     leftovers: list[Leftover] = []
-    for folder in _table_folders(storage):
-        found, empty = _leftovers(handle, worker, storage, folder, grace)
+    folders, young = list(_table_folders(storage)), set[str]()
+    for folder in folders:
+        found, empty, kept = _leftovers(handle, worker, storage, folder, grace)
         leftovers += found
+        young |= kept
         if delete:
             for leftover in found:
                 storage.remove(f"{folder}/{leftover.path}")
@@ -58,7 +60,8 @@ def sweep(handle: Store, worker: Worker, warehouse: str, grace: timedelta = GRAC
                 storage.remove_folder(f"{folder}/{path}")
     if delete:
         with handle.write() as tx:
-            run_store.remove_forgotten(tx, began - grace)
+            if folders or not store.list_all(tx):  # A warehouse that is not mounted has nothing to sweep now, but later.
+                run_store.remove_forgotten(tx, began - grace, young)
     return Sweep(leftovers, delete)
 
 
@@ -68,8 +71,10 @@ def _table_folders(storage: Storage) -> Iterator[str]:
             yield f"{schema}/{table}"
 
 
-def _leftovers(handle: Store, worker: Worker, storage: Storage, folder: str, grace: timedelta) -> tuple[list[Leftover], list[str]]:
-    """The files to delete below one table's folder, and the folders of dead runs in which nothing else is left."""
+def _leftovers(
+    handle: Store, worker: Worker, storage: Storage, folder: str, grace: timedelta
+) -> tuple[list[Leftover], list[str], set[str]]:
+    """The files to delete in one table's folder, the folders of dead runs that are empty then, and the runs whose files are too young."""
     name = TableName(*folder.split("/"))
     # First who may still write, then what is there, then what is known: a run that is dead at the first look adds nothing later.
     runs = storage.folders(f"{folder}/{DATA}")
@@ -84,8 +89,9 @@ def _leftovers(handle: Store, worker: Worker, storage: Storage, folder: str, gra
     wanted = [file for file in found if not _belongs_to_known(file, known)]
     gone = {file.path for file in wanted}
     kept = {run_of(file.path) for file in present if file.path not in gone}
+    young = {run_of(file.path) for file in present if run_of(file.path) in dead and file.path not in known and file.modified_at > oldest}
     leftovers = [Leftover(str(table.name if table else name), file.path, file.size) for file in wanted]
-    return leftovers, [f"{DATA}/{run_id}" for run_id in sorted(dead - kept)]
+    return leftovers, [f"{DATA}/{run_id}" for run_id in sorted(dead - kept)], young
 
 
 def _relative(file: StoredFile, folder: str) -> StoredFile:
