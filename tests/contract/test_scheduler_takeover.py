@@ -5,6 +5,7 @@ from __future__ import annotations
 import threading
 from dataclasses import dataclass, field
 from datetime import UTC, datetime
+from pathlib import Path
 from typing import Any
 
 import pytest
@@ -12,9 +13,9 @@ import pytest
 from contract.making import execute, expire_lease, together, wait_until
 from contract.scheduling import DAILY, DAY, MINUTE, SIX, World, lose
 from lakeledger import Conflict
-from lakeledger.jobs import queue
+from lakeledger.jobs import MODULE_TAG, OWNER_TAG, JobSpec, queue
 from lakeledger.jobs.scheduler import Due, Outcome, Scheduler
-from lakeledger.runs import Status, Worker, cancelled
+from lakeledger.runs import Status, Worker, cancelled, failed
 
 ELSEWHERE = Worker("elsewhere:1", "elsewhere", "another machine")
 
@@ -160,7 +161,44 @@ def test_a_run_that_ended_before_its_scheduler_could_say_so_counts_as_it_ended(w
     assert [(run.status, run.reason) for run in world.runs()] == [("cancelled", "by hand")]
 
 
+def test_a_run_that_failed_by_itself_before_its_scheduler_could_say_so_is_no_lost_one(world: World) -> None:
+    world.job(schedule=DAILY, max_retries=0)
+    world.tick(world.scheduler(), SIX)
+    wait_until(world.under_way)
+    lose(world, world.runs()[0])
+    world.ledger.runs.finish(world.ledger.runs.list(status="RUNNING")[0].id, failed("set up wrong"))
+    assert world.tick(world.scheduler(), SIX + MINUTE) == []
+    assert [(run.status, run.reason) for run in world.runs()] == [("failed", "set up wrong")]
+
+
 # Fenced
+
+
+def test_whoever_was_taken_over_before_its_run_began_does_not_begin_the_work(world: World, tmp_path: Path) -> None:
+    (tmp_path / "steps.py").write_text("def work(context):\n    (context.base / context.run.id).touch()\n", encoding="utf-8")
+    python = {"task_type": "python", "python_task": {"function": "steps:work"}}
+    source = {"source_id": "t", "source_type": "task", "transformation_config": python}
+    tags = {OWNER_TAG: "etl_control", MODULE_TAG: "shop"}
+    spec = JobSpec("shop", {"name": "shop", "tags": tags}, {"module_name": "shop", "sources": [source]}, str(tmp_path))
+    world.backend.run_now(world.backend.create(spec).job_id)
+    wakes_up = threading.Event()
+
+    def stopped_before_it_begins(due: Due) -> Outcome:
+        wait_until(wakes_up.is_set)
+        return world.ledger.run_job(due)
+
+    old = Scheduler(world.ledger.store, ELSEWHERE, stopped_before_it_begins)
+    assert len(old.tick()) == 1
+    lose(world, world.runs()[0])
+    new = Scheduler(world.ledger.store, world.ledger.worker, world.ledger.run_job)
+    assert len(new.tick()) == 1
+    assert new.drain(20)
+    wakes_up.set()
+    assert old.drain(20)
+    late, done = world.ledger.runs.list("shop")
+    assert (late.status, late.error_message, done.status) == ("CANCELLED", "it was taken over before it began", "COMPLETED")
+    assert [path.name for path in tmp_path.iterdir() if path.name in (late.id, done.id)] == [done.id]
+    assert [(run.status, run.run_id) for run in world.runs()] == [("done", done.id)]
 
 
 @pytest.mark.parametrize(

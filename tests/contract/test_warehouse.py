@@ -104,3 +104,14 @@ def test_who_wrote_to_a_warehouse_that_was_moved_meanwhile_is_refused_at_the_com
         mover.move_warehouse(apply=True)
         with pytest.raises(Invalid, match=f"has become {tmp_path}/new while {tmp_path}/old was written to"), writer.store.write() as tx:
             plane.check_warehouse(tx)
+
+
+def test_who_lost_the_first_claim_to_a_slip_of_the_pen_claims_again(url: str, tmp_path: Path) -> None:
+    with at(url, tmp_path / "right") as writer, at(url, tmp_path / "mistyped") as other:
+        plane = writer._plane()
+        assert (plane.warehouse, other._plane().warehouse) == (f"{tmp_path}/right/default", f"{tmp_path}/mistyped/default")
+        with pytest.raises(Invalid, match="has become"), writer.store.write() as tx:
+            plane.check_warehouse(tx)
+        assert plane.warehouse == f"{tmp_path}/right/default"
+        with writer.store.write() as tx:
+            plane.check_warehouse(tx)

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import signal
 import subprocess
 import sys
 from pathlib import Path
@@ -59,6 +60,37 @@ def test_a_run_is_cancelled_from_another_process(tmp_path: Path, at: list[str], 
     assert "@" in last["actor"]
     assert last["reason"] == f"cancelled by {last['actor']}: wrong day"
     refused(["runs", "cancel", run.id, "--reason", "again", *at], 1, "Conflict", "has already ended: CANCELLED")
+
+
+IGNORES_EVERYTHING = """\
+import threading
+from lakeledger import NumberPosition
+pause = threading.Event()
+def waits(context):
+    (context.base / 'began').touch()
+    while not (context.base / 'go_on').exists():
+        pause.wait(0.05)
+    try:
+        context.ledger.positions.advance("shop.orders", NumberPosition(1))
+    except Exception as error:
+        (context.base / 'refused').write_text(str(error))
+"""
+
+
+@pytest.mark.parametrize("number", [signal.SIGINT, signal.SIGTERM])
+def test_what_goes_on_after_an_interrupt_commits_nothing(tmp_path: Path, at: list[str], url: str, number: signal.Signals) -> None:
+    project(tmp_path, IGNORES_EVERYTHING)
+    running = start("run", *at)
+    wait_until((tmp_path / "began").exists, 60)
+    running.send_signal(number)
+    with lakeledger.open(url) as ledger:
+        wait_until(lambda: ledger.runs.list()[0].status == "CANCELLED", 60)
+        (tmp_path / "go_on").touch()
+        wait_until((tmp_path / "refused").exists)
+        running.communicate(timeout=60)
+        assert "has already ended: CANCELLED" in (tmp_path / "refused").read_text()
+        assert ledger.positions.find("shop.orders") is None
+        assert [step.status for step in ledger.runs.steps(ledger.runs.list()[0].id)] == ["CANCELLED"]
 
 
 def test_a_module_that_takes_too_long_is_ended_by_the_command_line_too(tmp_path: Path) -> None:

@@ -94,6 +94,7 @@ def load(context, region, limit=5):
     (row,) = logged(ledger, result)
     facts = {name: row.metadata[name] for name in ("region", "limit", "day")}
     assert (facts, row.rows_processed, row.step_type) == ({"region": "eu", "limit": 5, "day": "monday"}, 7, "python")
+    assert row.done_by == "end", "a task may commit as often as it likes: only its end says that it is done"
     assert ledger.runs.get(result.run_id).status == "COMPLETED"
 
 
@@ -323,9 +324,6 @@ def commit_late(context):
     except Exception as error:
         (context.base / "refused").write_text(type(error).__name__)
         raise
-def commit_early(context):
-    put(context.ledger, change(context.step, new_file("a")))
-    assert context.stop.wait(60)
 def good(context): pass
 """
 
@@ -412,7 +410,22 @@ def test_a_module_that_takes_too_long_is_ended(ledger: Ledger, tmp_path: Path) -
         True,
     )
     reasons = {row.step_name: row.error_message or row.metadata.get("reason") for row in logged(ledger, result)}
-    assert (reasons["late"], reasons["next"]) == ("the module timed out after 1 s",) * 2
+    assert (reasons["late"], reasons["next"]) == ("the module timed out after 1 s", "the run ended: FAILED")
+
+
+def test_what_a_module_that_takes_too_long_did_not_reach_is_not_done_until_the_run_has_ended(ledger: Ledger, tmp_path: Path) -> None:
+    """Should its worker be lost in between, the run is not taken for one that has done its work."""
+    steps_py(tmp_path, COMMITTING)
+    seen: list[str] = []
+
+    def look(step: StepResult) -> None:
+        if step.status == "SKIPPED":
+            (active,) = ledger.runs.list(status="RUNNING")
+            seen.extend(each.status for each in ledger.runs.steps(active.id) if each.step_name == step.source_id)
+
+    what = module(call("late", "commit_late"), call("next", "good", depends_on=["late"], run_if="ALL_DONE"), timeout_seconds=1)
+    result = run(ledger, what, tmp_path, progress=look)
+    assert (seen, [step.status for step in logged(ledger, result)]) == (["PENDING"], ["FAILED", "SKIPPED"])
 
 
 def test_a_task_that_took_too_long_is_not_started_again_while_it_may_be_at_work(ledger: Ledger, tmp_path: Path) -> None:

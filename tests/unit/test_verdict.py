@@ -32,6 +32,10 @@ def step(described: str, index: int) -> Step:
     )  # fmt: skip
 
 
+def test_a_run_that_planned_no_steps_is_not_done_by_them() -> None:
+    assert verdict(run(0, done_by=DoneBy.STEPS), []).status == Status.FAILED
+
+
 @pytest.mark.parametrize(
     ("commits", "steps", "status", "told"),
     [

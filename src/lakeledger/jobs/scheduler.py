@@ -349,8 +349,7 @@ class Scheduler:
         except BaseException as error:  # noqa: BLE001 - the outermost loop of a run: whatever it raised, its end is written down
             outcome = Outcome(None, Status.FAILED, _told(error), not isinstance(error, CONFIGURATION_ERRORS))
         try:
-            with self._store.write() as tx:
-                self._end(tx, due, outcome)
+            self._store.persist(lambda tx, _: self._end(tx, due, outcome))
         except LakeledgerError as error:
             self._failures.report("", f"the end of run {due.run.id} of {due.job.name} could not be written: {error}", error)
         self._forget(due)

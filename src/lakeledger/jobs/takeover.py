@@ -29,7 +29,7 @@ def settle(tx: Transaction, run: JobRun, worker: Worker, at: datetime) -> None:
         queue.again(tx, run, run.start_after, f"{run.claimed_by} was lost before it began")
         return
     ended = recovery.settle(tx, found, worker.name) if found.is_open else found
-    if ended.status == Status.FAILED:
+    if ended.status == Status.FAILED and recovery.was_lost(ended):
         queue.lose(tx, job, run, at, ended.error_message or f"{run.claimed_by} was lost", ended.id)
     else:
-        queue.finish(tx, run, ENDINGS[Status(ended.status)], at, ended.error_message, ended.id)
+        queue.end(tx, job, run, ENDINGS[Status(ended.status)], at, ended.error_message, ended.id)

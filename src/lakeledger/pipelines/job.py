@@ -9,12 +9,13 @@ from typing import Any
 from pydantic import ValidationError
 
 from lakeledger.control.documents import Module
-from lakeledger.errors import Conflict, Invalid
+from lakeledger.errors import Conflict, Fenced, Invalid
+from lakeledger.jobs import queue
 from lakeledger.jobs.scheduler import Due, Outcome
 from lakeledger.pipelines import Plane
 from lakeledger.pipelines.config_version import config_version
 from lakeledger.pipelines.runner import Progress, run_module
-from lakeledger.runs import ActiveRun, Status
+from lakeledger.runs import ActiveRun, Status, cancelled
 from lakeledger.runs import store as run_log
 
 
@@ -32,6 +33,7 @@ def run_due(plane: Plane, begin: Callable[..., ActiveRun], due: Due, *, ledger: 
     retryable = True
     try:
         with begin(module.module_name, _trigger(due), idempotency_key=due.key, retry_of=due.run.run_id, **given) as run:
+            _check_claim(plane, due, run)
             result = run_module(
                 plane,
                 run,
@@ -59,6 +61,15 @@ def _module(due: Due) -> Module:
         raise Invalid(f"job {due.job.name} holds a module that cannot be read: {where}: {first['msg']}; apply it again") from error
 
 
+def _check_claim(plane: Plane, due: Due, run: ActiveRun) -> None:
+    """Raise Fenced if the claim was taken over before this run began; from now on whoever wants to take over finds the run, which lives."""
+    with plane.store.read() as tx:
+        now = queue.get(tx, due.run.id)
+    if (now.status, now.claim_token) != ("running", due.run.claim_token):
+        run.stop(cancelled("it was taken over before it began"))
+        raise Fenced(f"run {due.run.id} of {due.job.name} was taken over before it began")
+
+
 def _trigger(due: Due) -> str:
     if due.run.attempt > 1:
         return "retry"
@@ -66,7 +77,6 @@ def _trigger(due: Due) -> str:
 
 
 def _ended(plane: Plane, run_id: str, *, retryable: bool) -> Outcome:
-    """What the run log says of it."""
-    with plane.store.read() as tx:
-        run = run_log.get(tx, run_id)
+    """What the run log says of it, as soon as it can be asked: to guess would have the work done again."""
+    run = plane.store.persist(lambda tx, _: run_log.get(tx, run_id))
     return Outcome(run_id, Status(run.status), run.error_message, retryable)

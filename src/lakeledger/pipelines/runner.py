@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import math
 import threading
 import time
 from collections.abc import Callable, Mapping
@@ -14,7 +13,7 @@ from typing import Any, NoReturn
 
 from lakeledger.control.documents import Module
 from lakeledger.control.graph import Task, tasks
-from lakeledger.errors import Conflict, Fenced, Unavailable
+from lakeledger.errors import Conflict, Fenced, LakeledgerError, Unavailable
 from lakeledger.pipelines import Plane
 from lakeledger.pipelines.attempt import INTERRUPT_SECONDS, Attempt, Progress, StepResult
 from lakeledger.pipelines.conditions import Standing, reason_to_skip, standing
@@ -152,7 +151,10 @@ class _Board:
         except BaseException as error:
             if isinstance(error, Conflict):  # The ledger refuses whatever is done for a run that has ended.
                 self._stop_if_over()
-            self._let_go()  # Nothing may go on behind the back of a run that has ended.
+            # First its right to commit, then the tasks, which may take their time: nothing goes on behind the back of a run that has ended.
+            with suppress(LakeledgerError):
+                self._run.stop(error)
+            self._let_go()
             raise
 
     def _play(self) -> list[StepResult]:
@@ -175,7 +177,8 @@ class _Board:
             elif retry and time.monotonic() < retry.not_before:
                 continue
             elif reason := self.timed_out or reason_to_skip(task.run_if, self._awaited(task)):
-                self._steps[key].skip(reason)
+                if not self.timed_out:  # Otherwise the end of the run skips it: should that never come, it was not carried out.
+                    self._steps[key].skip(reason)
                 self._settle(task, StepResult(task.source.source_id, task.source.target, Status.SKIPPED, error=reason))
             elif len(self._running) < PARALLEL_STEPS:
                 self._start(task, retry.number if retry else 1)
@@ -211,7 +214,8 @@ class _Board:
             raise attempt.error or RuntimeError(f"{attempt.thread.name} ended without a result")
         source = attempt.task.source
         if result.status == Status.FAILED:
-            self._stop_if_over()
+            with suppress(Unavailable):  # The store may be back for the next look.
+                self._stop_if_over()
         if result.status == Status.FAILED and result.retryable and attempt.number <= source.max_retries:
             self._retries[attempt.task.key] = _Retry(attempt.number + 1, time.monotonic() + (source.retry_seconds or 0), result)
             return
@@ -237,13 +241,19 @@ class _Board:
                 reason = f"timed out after {attempt.task.source.timeout_seconds:g} s"
             if reason is None or attempt.given_up:
                 continue
+            attempt.deadline = attempt.deadline and now + WATCH_SECONDS  # unless it can be ended now
+            with suppress(Unavailable):
+                self._give_up(key, attempt, reason)
+
+    def _give_up(self, key: str, attempt: Attempt, reason: str) -> None:
+        if self._end_late_step(attempt, reason):
+            attempt.keep_output()
+            attempt.keep_error(reason)
+            del self._running[key]
+            attempt.give_up()
+            self._take(attempt, attempt.ended(Status.FAILED, error=reason, retryable=False))
+        else:
             attempt.deadline = None
-            if self._end_late_step(attempt, reason):
-                attempt.keep_output()
-                attempt.keep_error(reason)
-                del self._running[key]
-                attempt.give_up()
-                self._take(attempt, attempt.ended(Status.FAILED, error=reason, retryable=False))
 
     def _end_late_step(self, attempt: Attempt, reason: str) -> bool:
         """End the attempt's step, and so its right to commit. False if it has done its work, or ended by itself."""
@@ -271,12 +281,8 @@ class _Board:
             self._stop_all()
 
     def _stop_all(self) -> NoReturn:
-        stopped = cancelled("it was told to stop")
-        with self._store.write() as tx:
-            run = run_log.get(tx, self._run.id)
-            if run.is_open:
-                run = run_log.finish(tx, run.id, stopped, self._actor, from_outside=True)
-        self._let_go(GRACE_SECONDS)
+        run = self._run.stop(cancelled("it was told to stop"))
+        self._let_go()
         for attempt in self._running.values():
             attempt.keep_output()
             if run.status == Status.FAILED and run.error_message:
@@ -284,11 +290,11 @@ class _Board:
         self._running.clear()
         raise Fenced(f"{run_log.ended(run)}; nothing more is started")
 
-    def _let_go(self, grace_seconds: float = math.inf) -> None:
+    def _let_go(self) -> None:
         """Have everything that is under way end, and wait for it, but not for ever."""
         for attempt in self._running.values():
             attempt.give_up()
-        ends = time.monotonic() + grace_seconds
+        ends = time.monotonic() + GRACE_SECONDS
         while (left := [each.thread for each in self._running.values() if each.thread.is_alive()]) and time.monotonic() < ends:
             self._interrupt()
             left[0].join(INTERRUPT_SECONDS)

@@ -15,6 +15,7 @@ from lakeledger.db import Store, Transaction
 from lakeledger.errors import Conflict, LakeledgerError
 from lakeledger.redaction import scrub_value
 from lakeledger.runs import recovery, store
+from lakeledger.runs.heartbeats import BEATS, HASTY_BEATS
 from lakeledger.runs.model import Counters, DoneBy, Fence, NewRun, NewStep, Outcome, Run, Step, cancelled, completed, failed, skipped
 from lakeledger.runs.worker import Worker
 
@@ -99,6 +100,26 @@ class ActiveRun:
         """Add to what the run moved, beside what its commits count themselves: `run.count(processed=10, updated=3)`."""
         self._counters += Counters(**counters)
 
+    def stop(self, why: BaseException | Outcome) -> Run:
+        """End the run now, and with it the right of its steps to commit: for a run whose tasks may go on behind its back.
+
+        If somebody else was faster, it stays as they ended it.
+        """
+        outcome = why if isinstance(why, Outcome) else _outcome(why)
+
+        def end(tx: Transaction, again: bool) -> Run:  # noqa: ARG001 - it looks in any case
+            run = store.get(tx, self.id)
+            if not run.is_open:
+                return run
+            store.count(tx, self.id, self._counters)
+            return store.finish(tx, self.id, outcome, self._worker.name, from_outside=True)
+
+        try:
+            self._run = self._store.persist(end, _patience(outcome))
+        finally:
+            self._ended.set()
+        return self._run
+
     def fail(self, message: str) -> None:
         """End the run as FAILED now, without raising: for runs whose failures were contained."""
         self._finish(failed(message))
@@ -119,12 +140,15 @@ class ActiveRun:
             self._ended.set()
 
     def _keep_alive(self) -> None:
-        while not self._ended.wait(self._lease_seconds / 3):
+        pause = self._lease_seconds / BEATS
+        while not self._ended.wait(pause):
+            pause = self._lease_seconds / BEATS
             try:
                 with self._store.write() as tx:
                     held = store.renew(tx, self.fence, self._lease_seconds)
             except LakeledgerError as error:  # The store may be back before somebody takes over; if not, the commit is refused.
                 self._failures.report("", f"leases of runs could not be renewed: {error}", error)
+                pause = self._lease_seconds / HASTY_BEATS
                 continue
             self._failures.clear("")
             if not held:

@@ -10,6 +10,9 @@ from lakeledger.errors import LakeledgerError
 from lakeledger.runs import store
 from lakeledger.runs.model import Fence
 
+# How often a lease is renewed while it lasts, and how often that is tried while the store is away.
+BEATS, HASTY_BEATS = 3, 30
+
 
 class Heartbeats:
     """The living runs of one process."""
@@ -43,7 +46,9 @@ class Heartbeats:
             self._thread.join()
 
     def _beat(self) -> None:
-        while not self._closed.wait(self._lease_seconds / 3):
+        pause = self._lease_seconds / BEATS
+        while not self._closed.wait(pause):
+            pause = self._lease_seconds / BEATS
             with self._lock:
                 living = list(self._living.values())
             if not living:
@@ -53,6 +58,7 @@ class Heartbeats:
                     lost = [fence.run_id for fence in living if not store.renew(tx, fence, self._lease_seconds)]
             except LakeledgerError as error:  # The store may be back before somebody takes over; if not, they say what became of the runs.
                 self._failures.report("", f"leases of runs could not be renewed: {error}", error)
+                pause = self._lease_seconds / HASTY_BEATS
                 continue
             self._failures.clear("")
             for run_id in lost:

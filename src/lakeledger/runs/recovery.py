@@ -2,12 +2,16 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
 from datetime import UTC, datetime, timedelta
 
 from lakeledger.db import Transaction
 from lakeledger.runs import store
 from lakeledger.runs.model import DoneBy, Outcome, Run, Status, Step, completed, failed, skipped
 from lakeledger.runs.worker import Worker, is_gone
+
+# In the details of a run that failed because its worker was lost: which one that was.
+LOST = "lost_worker"
 
 
 def recover(
@@ -52,14 +56,20 @@ def settle(tx: Transaction, run: Run, actor: str) -> Run:
     return store.finish(tx, run.id, verdict(run, steps), actor)
 
 
+def was_lost(run: Run) -> bool:
+    """Whether a run that has failed was ended here, and not by its worker."""
+    return LOST in (run.error_details or {})
+
+
 def verdict(run: Run, steps: list[Step]) -> Outcome:
     """How a lost run ended: by its commit or its steps, if that is what it is done by, because they were written with the data."""
     unfinished = [step.step_name for step in _last_attempts(steps) if not _did_its_work(step)]
-    if run.done_by == DoneBy.STEPS and not unfinished:
+    if run.done_by == DoneBy.STEPS and steps and not unfinished:
         return completed(f"{_worker_of(run)} was lost after its last step")
     if run.done_by == DoneBy.COMMIT and run.commit_count and not unfinished:
         return completed(f"{_worker_of(run)} was lost after its commit")
-    return failed(f"{_worker_of(run)} was lost {_found(run, unfinished)}; run it again")
+    lost = failed(f"{_worker_of(run)} was lost {_found(run, unfinished)}; run it again")
+    return replace(lost, error_details={**(lost.error_details or {}), LOST: _worker_of(run)})
 
 
 def step_verdict(step: Step, worker: str) -> Outcome:

@@ -74,6 +74,7 @@ class Warehouse:
         """Raise Invalid if the warehouse that was written to is no longer the one that the ledger remembers: somebody has moved it."""
         location, known = self._settings.warehouse_uri, find(tx)
         if known is not None and not known.is_at(_place(location), self._relative(location)):
+            self._is_claimed = self._is_checked = False  # the next write asks anew
             raise Invalid(f"the ledger's warehouse has become {known.location} while {location} was written to: nothing was committed")
 
     def move(self, *, apply: bool) -> Move:
