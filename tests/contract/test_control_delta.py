@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import shutil
 import sys
 from datetime import UTC, datetime
 from pathlib import Path
@@ -55,6 +56,20 @@ def line(source_id: str | None = "orders", module_name: str | None = "shop", **m
 
 def data(location: str) -> list[dict[str, Any]]:
     return sorted(pa.table(DeltaTable(location).scan()).to_pylist(), key=repr)
+
+
+def test_a_control_table_is_the_same_one_wherever_it_is_moved_and_another_one_when_it_is_made_anew(
+    control: DeltaControlTable, tmp_path: Path
+) -> None:
+    first = control.identity
+    control.commit(put(source()), control.read(), "ann")
+    shutil.copytree(control.location, tmp_path / "copy")
+    assert (control.identity, DeltaControlTable(str(tmp_path / "copy")).identity) == (first, first)
+    shutil.rmtree(control.location)
+    with pytest.raises(NotFound, match=r"there is no control table at .*etl_control: create it first"):
+        _ = DeltaControlTable(control.location).identity
+    control.create()
+    assert control.identity == DeltaControlTable(control.location).identity != first
 
 
 def test_the_columns_are_those_of_the_document_in_its_order(control: DeltaControlTable) -> None:

@@ -266,7 +266,7 @@ def test_the_audit_of_a_module_does_not_read_versions_that_are_about_others(depl
     for order in range(2, 22):
         run_sql(deployment, f"UPDATE etl_control SET execution_order = {order} WHERE module_name = 'shop'")
     apply(deployment)
-    table = Counting(deployment.table.location, identity=deployment.table.identity)
+    table = Counting(deployment.table.location)
     found = audit.entries(table, ledger.store, module="stock")
     assert [(entry.operation, entry.version) for entry in found] == [("APPLY", 1), ("EDIT", 1)]
     assert table.reads <= 4

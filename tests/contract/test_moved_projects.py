@@ -1,4 +1,4 @@
-"""Projects that are moved, copied or renamed keep their jobs, and what a control table leaves behind is seen."""
+"""Projects that are moved, copied or renamed keep their jobs, leave those of others alone, and see what a control table left behind."""
 
 from __future__ import annotations
 
@@ -17,8 +17,10 @@ from lakeledger.control.deployment import Deployment
 from lakeledger.control.documents import Module
 from lakeledger.control.imports import Importer
 from lakeledger.control.model import Edit
-from lakeledger.control.opening import identify, open_control
+from lakeledger.control.monitor import MetadataMonitor
+from lakeledger.control.opening import open_control, place_of
 from lakeledger.control.rows import to_rows
+from lakeledger.jobs import tracking
 
 SOURCE = {
     "source_id": "load",
@@ -38,6 +40,15 @@ def project(url: str, tmp_path: Path) -> Path:
         url = "sqlite:///ledger.db"
     (folder / "lakeledger.toml").write_text(f"url = {json.dumps(url)}\n")
     return folder
+
+
+@pytest.fixture
+def sales(url: str, tmp_path: Path) -> Path:
+    """One of two projects, with `hr` beside it, whose ledger is in neither."""
+    for name in ("sales", "hr"):
+        (tmp_path / name).mkdir()
+        (tmp_path / name / "lakeledger.toml").write_text(f"url = {json.dumps(url)}\n")
+    return tmp_path / "sales"
 
 
 @contextmanager
@@ -115,14 +126,80 @@ def test_jobs_of_a_control_table_that_is_gone_are_told_and_pruned(project: Path)
         assert other.plan().warnings == ()
 
 
+def test_two_projects_in_one_ledger_leave_each_others_jobs_alone(sales: Path) -> None:
+    hr = sales.parent / "hr"
+    with opened(sales) as deployment:
+        put(deployment, "daily", "orders")
+        before = apply(deployment)
+        jobs = deployment.backend.list()
+    with opened(hr) as other:
+        put(other, "daily", "people")
+        assert {name: kind for name, (kind, _) in apply(other).items()} == {"daily": "create", "people": "create"}
+        plan = other.plan(prune=True)
+        assert ({action.module_name for action in plan.actions}, plan.warnings) == ({"daily", "people"}, ())
+        assert [job.module_name for job in other.backend.list() if job.base == str(hr)] == ["daily", "people"]
+        assert [job for job in other.backend.list() if job.base != str(hr)] == jobs
+        assert [entry.operation for entry in audit.entries(other.table, other._store)].count("APPLY") == 1
+    with opened(sales) as deployment:
+        assert apply(deployment, prune=True) == {name: ("unchanged", job_id) for name, (_, job_id) in before.items()}
+
+
+def test_two_projects_in_one_ledger_remember_their_own_files_and_how_far_they_were_watched(sales: Path) -> None:
+    for project in (sales, sales.parent / "hr"):
+        document = {"modules": [{"module_name": "daily", "description": project.name, "sources": [SOURCE]}]}
+        (project / "daily.yaml").write_text(json.dumps(document))
+        with lakeledger.open(config.read_file(project / "lakeledger.toml")) as ledger, MetadataMonitor(ledger=ledger) as monitor:
+            assert monitor.cursor() is None
+            found = Importer(ledger.store, "ann", open_control(ledger=ledger).deployment.table, project).load(project / "daily.yaml")
+            assert (found.changed, found.conflicts) == ([("daily", "load"), ("daily", None)], [])
+            monitor.check()
+            assert monitor.cursor() == 1
+
+
+def test_jobs_of_another_project_that_was_moved_or_lost_sight_of_are_none_of_ours(sales: Path) -> None:
+    with opened(sales) as deployment:
+        put(deployment, "daily", "orders")
+        daily, orders = (job_id for _, job_id in apply(deployment).values())
+        with deployment._store.write() as tx:
+            assert tracking.remove(tx, deployment.table.identity, "orders", "local")
+    sales.rename(sales.parent / "moved")
+    with opened(sales.parent / "hr") as other:
+        put(other, "orders")
+        assert apply(other, prune=True)["orders"][0] == "create"
+        plan = other.plan(prune=True)
+        assert ([action.module_name for action in plan.actions], plan.warnings) == (["orders"], ())
+        assert {daily, orders} < {job.job_id for job in other.backend.list()}
+
+
+def test_a_control_table_made_anew_has_its_jobs_again_in_the_projects_own_ledger(project: Path) -> None:
+    with opened(project) as deployment:
+        put(deployment, "a", "b")
+        before = {name: job_id for name, (_, job_id) in apply(deployment).items()}
+        is_shared = deployment._store.database.dialect == "postgres"
+    shutil.rmtree(project / "control")
+    with opened(project) as anew:
+        put(anew, "b")
+        if is_shared:  # then they may be those of another project in a folder of this name
+            assert {name: kind for name, (kind, _) in apply(anew, prune=True).items()} == {"b": "create"}
+            (warning,) = anew.plan(prune=True).warnings
+            assert warning.startswith(
+                "the ledger has jobs of another control table control/etl_control, which is not the one here (a, b): "
+            )
+            assert set(before.values()) < {job.job_id for job in anew.backend.list()}
+        else:
+            assert apply(anew) == {"a": ("pause", before["a"]), "b": ("adopt", before["b"])}
+            assert (apply(anew), anew.plan().warnings) == ({name: ("unchanged", job_id) for name, job_id in before.items()}, ())
+            assert apply(anew, prune=True) == {"a": ("remove", before["a"]), "b": ("unchanged", before["b"])}
+
+
 def test_a_control_table_is_known_by_its_place_in_the_project(tmp_path: Path) -> None:
     (tmp_path / "shop").mkdir()
     (tmp_path / "shop/lakeledger.toml").write_text('url = "sqlite:///data/ledger.db"\n')
     settings = config.read_file(tmp_path / "shop/lakeledger.toml")
     base = settings.base
-    assert identify(str(base / "control/etl"), settings) == "control/etl"
+    assert place_of(str(base / "control/etl"), settings) == "control/etl"
     for elsewhere in (str(tmp_path / "etl"), "s3://bucket/etl", "main.ops.etl", "/Volumes/main/ops/etl", str(base)):
-        assert identify(elsewhere, settings) == elsewhere
+        assert place_of(elsewhere, settings) == elsewhere
     (base / "lakeledger.toml").unlink()  # then the ledger's folder is the project, whoever asks from wherever
-    assert identify(str(base / "data/etl"), settings) == "etl"
-    assert identify(str(base / "control/etl"), settings) == str(base / "control/etl")
+    assert place_of(str(base / "data/etl"), settings) == "etl"
+    assert place_of(str(base / "control/etl"), settings) == str(base / "control/etl")

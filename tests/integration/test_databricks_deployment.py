@@ -363,6 +363,21 @@ def test_another_checkout_of_a_project_finds_its_jobs_and_another_project_does_n
     assert done[0][1] == done[1][1] != done[2][1]
 
 
+def test_two_projects_of_one_name_in_one_ledger_leave_each_others_jobs_alone(server: DatabricksServer, tmp_path: Path) -> None:
+    done = []
+    for name in ("one", "two"):
+        folder = tmp_path / name / "shop"
+        folder.mkdir(parents=True)
+        (folder / "lakeledger.toml").write_text('url = "sqlite:///../../ledger.db"')
+        settings = config.read_file(folder / "lakeledger.toml")
+        with lakeledger.open(settings) as ledger, opened(server, ledger, folder / "control/etl_control") as site:
+            site.put(module("load"), module(name))
+            done.append(site.apply())
+            assert site.kinds(prune=True) == {"load": "unchanged", name: "unchanged"}
+    assert {kind for each in done for kind, _ in each.values()} == {"create"}
+    assert done[0]["load"] != done[1]["load"]
+
+
 @on_sqlite
 def test_two_control_tables_leave_each_others_jobs_alone(site: Site, tmp_path: Path) -> None:
     site.put(module("shop"))

@@ -50,12 +50,12 @@ class Control:
 def open_table(options: Options, name: str | None, *, must_exist: bool = True) -> Iterator[Control]:
     """The ledger with the control table of that name, or of the settings. Raises NotFound if it must be there and is not."""
     from lakeledger.control import table as tables
-    from lakeledger.control.opening import identify, locate
+    from lakeledger.control.opening import locate, place_of
 
     with options.open() as ledger:
         location = locate(given(name) or ledger.settings.control.table, ledger.settings.base)
         spark = ledger.spark if tables.is_catalog_name(location) else None
-        table = tables.open(location, spark, identify(location, ledger.settings))
+        table = tables.open(location, spark, place_of(location, ledger.settings))
         if must_exist:
             require(table)
         yield Control(ledger, table)

@@ -109,7 +109,7 @@ def _applies(table: ControlTable, store: Store) -> Iterator[Entry]:
         with store.read() as tx:
             runs = run_log.list_page(tx, run_name(table), limit=PAGE, before=last)
         for run in runs:
-            if run.parameters.get("control_table") == table.identity:
+            if run.parameters.get("control_table_id") == table.identity:
                 with store.read() as tx:
                     steps = run_log.steps(tx, run.id)
                 if steps or run.error_message:
@@ -127,7 +127,7 @@ def _applies_to(table: ControlTable, store: Store, module: str) -> Iterator[Entr
             steps = [Step(**row) for row in tx.all(sql.applied_to_module, module_name=module, before_id=last, page_size=PAGE)]
             runs = {step.id: run_log.get(tx, step.pipeline_logging_id) for step in steps}
         for step in steps:
-            if runs[step.id].parameters.get("control_table") == table.identity:
+            if runs[step.id].parameters.get("control_table_id") == table.identity:
                 yield _of_run(runs[step.id], [step])
         if len(steps) < PAGE:
             return

@@ -99,7 +99,7 @@ class CatalogControlTable:
 
     def __init__(self, name: str, spark: SparkSession) -> None:
         parts = [part.strip("`") for part in _PART.findall(name)]
-        self.location = self.identity = name
+        self.location = self.place = self.identity = name
         self.name = parts[-1].rstrip("/").rpartition("/")[2]
         self._spark = spark
         self._noting = threading.Lock()

@@ -75,15 +75,24 @@ class _State:
 class DeltaControlTable:
     """A control table of Delta files. Object stores take their options from the environment unless they are given."""
 
-    def __init__(self, location: str, storage_options: Mapping[str, str] | None = None, identity: str | None = None) -> None:
+    def __init__(self, location: str, storage_options: Mapping[str, str] | None = None, place: str | None = None) -> None:
         self.location = location.rstrip("/") if "://" in location else str(Path(location).expanduser().absolute())
-        self.identity = identity or self.location
+        self.place = place or self.location
         self.name = self.location.rpartition("/")[2]
         self._modules_location = f"{self.location}_modules"
         self._jobs_location = f"{self.location}_jobs"
         self._options = dict(storage_options) if storage_options else None
         self._log = DeltaLog(self.location, self._options)
         self._modules_log = DeltaLog(self._modules_location, self._options)
+        self._id: str | None = None
+
+    @property
+    def identity(self) -> str:
+        """The id that Delta gave the table when it was made, as it was last read: copies have the same, a table made anew another."""
+        if self._id is None:
+            with self._told():
+                self._id = _id(self._open(self.location))
+        return self._id
 
     def exists(self) -> bool:
         with self._told():
@@ -93,7 +102,7 @@ class DeltaControlTable:
         with self._told():
             try:
                 self._create(self._modules_location, MODULES)
-                self._create(self.location, SOURCES)
+                self._id = _id(self._create(self.location, SOURCES))
             except TableNotFoundError as error:  # that is how delta-rs says that it cannot write there
                 raise OSError(_line(error)) from error
 
@@ -185,6 +194,7 @@ class DeltaControlTable:
         with self._told():
             # The sources first: modules that are staged for a later version of them then do not count.
             sources = self._part(self._open(self.location), SOURCES)
+            self._id = _id(sources.delta)
             tip = self._open_modules()
             version = self._counting(tip.version(), sources.version) if tip else -1
             return self._state(sources, tip, version)
@@ -299,6 +309,10 @@ class DeltaControlTable:
             raise Failed(f"{told}; if files of it are damaged or missing, put them back, or load it anew elsewhere") from error
         except OSError as error:
             raise Unavailable(f"cannot read or write the control table at {scrub(self.location)}: {_line(error)}") from error
+
+
+def _id(delta: DeltaTable) -> str:
+    return str(delta.metadata().id)
 
 
 def _data(delta: DeltaTable) -> pa.Table:

@@ -7,14 +7,15 @@ from dataclasses import dataclass, fields, replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from lakeledger.control import changes, rows
-from lakeledger.control.fields import Side, first_few, shared
+from lakeledger.control import changes, left_behind, rows
+from lakeledger.control.fields import Side, shared
+from lakeledger.control.left_behind import Project
 from lakeledger.control.model import JobRow, Snapshot
 from lakeledger.control.plan import Action, Plan, Tracked, Wish, plan_actions, remove_left_behind
 from lakeledger.control.secrets import in_clear
 from lakeledger.control.settings import GENERATION, HERE, Program, job_spec, refuse_saved_queries
 from lakeledger.control.summary import words
-from lakeledger.control.table import ControlTable, is_local_path
+from lakeledger.control.table import ControlTable, is_local_path, project_of
 from lakeledger.db import Store
 from lakeledger.errors import Conflict, Failed, Invalid, LakeledgerError
 from lakeledger.jobs import OWNER_TAG, Job, JobBackend, JobSpec, tracking
@@ -69,8 +70,8 @@ class Deployment:
     @property
     def owner(self) -> str:
         """The tag of its jobs. Where others have jobs, too, the name of the project's folder tells their control tables from this one."""
-        is_relative = self.table.identity != self.table.location
-        return f"{Path(self.base).name}/{self.table.identity}" if is_relative and self.backend.name != "local" else self.table.identity
+        project = project_of(self.table)
+        return f"{project.name}/{self.table.place}" if project and self.backend.name != "local" else self.table.place
 
     def changes_since(self, version: int | None) -> changes.Changes:
         """What changed in the control table since that version of it; everything, if None."""
@@ -84,17 +85,20 @@ class Deployment:
         with self._store.read() as tx:
             known = tracking.list_all(tx, None, self.backend.name)
         tracked = {job.module_name: job for job in known if job.control_table == self.table.identity}
+        others = [job for job in known if job.control_table != self.table.identity and job.state != "removed"]
         ours = {job.job_id: job for job in self.backend.list()}
-        jobs, tagged = self._jobs(tracked, ours)
+        left = self._project.left_behind(others, ours)
+        inherited = {each.mark.job_id for each in left if each.is_replaced and self._project.owns_ledger}
+        jobs, tagged = self._jobs(tracked, ours, {job.job_id for job in others} - inherited)
         settled = {name: job for name, job in tracked.items() if _is_settled(job, jobs.get(job.job_id), hashes.get(name), self.base)}
         marks = {name: Tracked(job.job_id, job.settings, job.state) for name, job in tracked.items() if name not in settled}
         actions = plan_actions(self._wishes(snapshot, hashes, settled), marks, jobs, tagged, prefer=prefer, prune=prune)
         actions += [Action("unchanged", name, job.job_id, "nothing changed") for name, job in settled.items()]
-        left = [(mark, ours[mark.job_id]) for mark in known if mark.job_id in ours and self._is_left_behind(mark, ours[mark.job_id])]
-        actions += [remove_left_behind(mark, job) for mark, job in left if prune]
+        left = [each for each in left if each.mark.job_id not in inherited]
+        actions += [remove_left_behind(each) for each in left if prune and not each.is_replaced]
         chosen = [action for action in actions if modules is None or action.module_name in modules]
         chosen.sort(key=lambda action: (action.module_name, action.control_table))
-        warnings = [*self._warnings(chosen, snapshot), *([] if prune else _left_words([mark for mark, _ in left]))]
+        warnings = [*self._warnings(chosen, snapshot), *left_behind.warnings(left, prune=prune)]
         at = (snapshot.version, snapshot.modules_version)
         return Plan(self.table.location, self.backend.name, *at, tuple(chosen), tuple(warnings))
 
@@ -160,7 +164,8 @@ class Deployment:
             raise Failed(f"the jobs are as planned, but {self.table.name}_jobs does not say so: {error}") from error
 
     def _new_run(self, plan: Plan) -> NewRun:
-        about = {"control_table": self.table.identity, "backend": self.backend.name, "version": plan.version, "digest": plan.digest}
+        control_table = {"control_table": self.table.place, "control_table_id": self.table.identity}
+        about = {**control_table, "backend": self.backend.name, "version": plan.version, "digest": plan.digest}
         return NewRun(run_name(self.table), trigger_by=user_name(), run_kind="maintenance", parameters=about, exclusive=True)
 
     def _wishes(self, snapshot: Snapshot, hashes: Mapping[str, str], settled: Container[str]) -> list[Wish]:
@@ -172,7 +177,7 @@ class Deployment:
                 self._refuse_notifications(module)
                 if self.backend.name == "local":
                     refuse_saved_queries(module)
-                spec = job_spec(module, self.table.identity, self.base, self._program, self.owner)
+                spec = job_spec(module, self.table.place, self.base, self._program, self.owner)
             except Invalid as error:
                 wishes.append(Wish(name, problems=(str(error),)))
             else:
@@ -201,27 +206,24 @@ class Deployment:
                 "will not find it; keep the control table at a URL, in a volume or in a catalog"
             )
 
-    def _is_left_behind(self, mark: TrackedJob, job: Job) -> bool:
-        """Whether it is the job of a control table of this project that is no longer there.
+    @property
+    def _project(self) -> Project:
+        folder, database = project_of(self.table), self._store.database
+        file = Path(database.url.removeprefix("sqlite:///")) if database.dialect == "sqlite" else None
+        owns_ledger = bool(folder and file and file.resolve().is_relative_to(folder.resolve()))
+        return Project(folder, self.base, self.owner, owns_ledger)
 
-        In a ledger that projects share, only a job that was last applied from this folder is known to be of this one.
-        """
-        if mark.control_table == self.table.identity or mark.state == "removed" or not is_local_path(mark.control_table):
-            return False
-        if self._store.database.dialect != "sqlite" and job.base != self.base:
-            return False
-        project = self.table.location.removesuffix(self.table.identity)
-        places = (Path(folder) / mark.control_table for folder in (project or "/", job.base or self.base, self.base))
-        return not any(place.exists() for place in places)
-
-    def _jobs(self, tracked: Mapping[str, TrackedJob], ours: Mapping[str, Job]) -> tuple[dict[str, Job], dict[str, Job]]:
-        """The tracked jobs that are there, by id, and those of ours that are not tracked, by module."""
+    def _jobs(
+        self, tracked: Mapping[str, TrackedJob], ours: Mapping[str, Job], of_others: Container[str]
+    ) -> tuple[dict[str, Job], dict[str, Job]]:
+        """The tracked jobs that are there, by id, and those of ours that nobody tracks, by module."""
         jobs = {job_id: ours[job_id] for job_id in (job.job_id for job in tracked.values()) if job_id in ours}
         for job_id in (job.job_id for job in tracked.values() if job.job_id not in ours and job.state != "removed"):
             if found := self.backend.find(job_id):
                 jobs[job_id] = found
-        owners = (self.owner, self.table.location)
-        here = {job.module_name: job for job in ours.values() if job.module_name and job.tags.get(OWNER_TAG) in owners}
+        owners, project = (self.owner, self.table.location), self._project
+        unknown = [job for job in ours.values() if job.tags.get(OWNER_TAG) in owners and job.job_id not in of_others]
+        here = {job.module_name: job for job in unknown if job.module_name and project.may_adopt(job)}
         return jobs, {name: job for name, job in here.items() if name not in tracked or tracked[name].job_id not in jobs}
 
     def _apply(self, run: ActiveRun, action: Action, plan: Plan) -> Applied:
@@ -263,6 +265,8 @@ class Deployment:
             control_table = action.control_table or self.table.identity
             before = tracking.find(tx, control_table, action.module_name, self.backend.name)
             settings = action.spec.settings if action.spec and state == "active" else _resting(action, before)
+            if before is None and action.job_id:
+                tracking.disown(tx, self.backend.name, job_id)
             tracking.put(
                 tx,
                 control_table,
@@ -274,16 +278,6 @@ class Deployment:
                 state=state,
                 rows_hash=action.spec.rows_hash if action.spec else None,
             )
-
-
-def _left_words(left: Sequence[TrackedJob]) -> Iterator[str]:
-    """That jobs go on for which nothing speaks any more."""
-    for control_table in sorted({mark.control_table for mark in left}):
-        names = [mark.module_name for mark in left if mark.control_table == control_table]
-        yield (
-            f"the control table {control_table} is no longer there, but its jobs are ({first_few(names)}): "
-            "`lakeledger plan --prune` shows what removes them, `lakeledger jobs delete` deletes one"
-        )
 
 
 def _left_alone(action: Action) -> Applied:

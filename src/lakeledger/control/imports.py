@@ -14,7 +14,7 @@ from lakeledger.control.memory import Imported
 from lakeledger.control.merge import AnyKey, Choice, Merge, MergeConflict, merge
 from lakeledger.control.model import Snapshot
 from lakeledger.control.paths import misplaced
-from lakeledger.control.table import ControlTable
+from lakeledger.control.table import ControlTable, project_of
 from lakeledger.db import Store
 
 
@@ -72,9 +72,10 @@ class Importer:
         loading.refuse_unused()
         if not dry_run and loading.modules:
             self._table.create()
-        with self._store.read() as tx:
-            last = _of_these(self._located(memory.imported(tx, self._table.identity)), loading, path)
         is_there = self._table.exists()
+        with self._store.read() as tx:
+            known = memory.imported(tx, self._table.identity) if is_there else Imported({}, {}, {})
+        last = _of_these(self._located(known), loading, path)
         snapshot = self._table.read() if is_there else Snapshot(-1, -1)
         made = merge(last, snapshot, loading.modules.values(), prune=prune, choose=choose)
         if not dry_run and is_there:
@@ -96,20 +97,14 @@ class Importer:
                 memory.forget(tx, self._table.identity, made.gone)
         return snapshot
 
-    @property
-    def _project(self) -> Path | None:
-        """The folder that the control table moves with."""
-        folder = self._table.location.removesuffix(self._table.identity)
-        return Path(folder) if folder else None
-
     def _name(self, file: str) -> str:
         """A file as it is remembered: within the project relative to it, so that it is the same one when the project moves."""
-        project = self._project
+        project = project_of(self._table)
         return Path(file).relative_to(project).as_posix() if project and Path(file).is_relative_to(project) else file
 
     def _located(self, last: Imported) -> Imported:
         """What is remembered, with the files as whole paths."""
-        project = self._project or Path("/")
+        project = project_of(self._table) or Path("/")
         whole = {file: str(project / file) for file in set(last.files.values())}
         return replace(last, files={key: whole[file] for key, file in last.files.items()})
 

@@ -123,8 +123,11 @@ class MetadataMonitor:
 
     def cursor(self) -> int | None:
         """The version of the control table up to which everything was carried out, or None."""
+        table = self._opened.deployment.table
+        if not table.exists():
+            return None
         with self._opened.store.read() as tx:
-            found = memory.cursor(tx, self._opened.deployment.table.identity, WATCHER)
+            found = memory.cursor(tx, table.identity, WATCHER)
         return found["version"] if found else None
 
     def _check(self, *, is_last: bool) -> Cycle:

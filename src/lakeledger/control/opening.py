@@ -75,7 +75,7 @@ def open_control(
     else:
         settings, worker, store = ledger.settings, ledger.worker, ledger.store
     location = locate(control_table or settings.control.table, settings.base)
-    table = tables.open(location, spark, identify(location, settings))
+    table = tables.open(location, spark, place_of(location, settings))
     chosen = (
         backend
         if backend is not None and not isinstance(backend, str)
@@ -94,18 +94,24 @@ def locate(location: str, base: Path) -> str:
     return os.path.normpath(base / Path(location).expanduser())
 
 
-def identify(location: str, settings: Settings) -> str:
-    """Under which name the ledger knows a control table: a path within the project is relative to it, so that the project can move.
+def place_of(location: str, settings: Settings) -> str:
+    """Where a control table is within its project; its location, if it is in none.
 
-    The project is the folder of the settings file, or without one that of a SQLite ledger.
+    The project is the folder of the nearest settings file above the table, or without one that of a SQLite ledger: the same from wherever
+    it is opened.
     """
     if not tables.is_local_path(location):
         return location
-    folders = [settings.base] if (settings.base / config.FILE_NAME).is_file() else []
-    if not folders and settings.url.startswith("sqlite:///"):
-        folders = [Path(settings.database_url.removeprefix("sqlite:///")).parent]
-    inside = [Path(location).relative_to(folder).as_posix() for folder in folders if Path(location).is_relative_to(folder)]
-    return inside[0] if inside and inside[0] != "." else location
+    folder = _settings_above(location)
+    if folder is None and settings.url.startswith("sqlite:///"):
+        folder = Path(settings.database_url.removeprefix("sqlite:///")).parent
+    is_inside = folder is not None and folder in Path(location).parents
+    return Path(location).relative_to(folder).as_posix() if folder and is_inside else location
+
+
+def _settings_above(location: str) -> Path | None:
+    found = config.find_file(Path(location).parent)
+    return found.parent if found else None
 
 
 def _open_store(settings: Settings) -> Store:

@@ -8,12 +8,12 @@ from typing import Any, Literal
 
 from lakeledger import codec
 from lakeledger.control.fields import FieldChange, Side, aligned, changed, compare, merged, moved, shared
+from lakeledger.control.left_behind import LeftJob
 from lakeledger.control.settings import STARTERS, comparable, paused
 from lakeledger.control.summary import Change, summarised, words
 from lakeledger.errors import Conflict
 from lakeledger.jobs import CONTENT_TAG, MODULE_TAG, OWNER_TAG, Job, JobSpec
 from lakeledger.jobs.settings import path_text
-from lakeledger.jobs.tracking import TrackedJob
 from lakeledger.jobs.waits import packed
 
 Kind = Literal["create", "recreate", "adopt", "update", "pause", "resume", "remove", "blocked", "unchanged"]
@@ -62,7 +62,7 @@ class Update:
 class Action:
     """What is to be done for one module. `settings` is what its job is then, `update` what is sent to a job that is there.
 
-    `control_table` is that of a job which another control table left behind.
+    `control_table` is the id of the one that left the job behind, if it is another.
     """
 
     kind: Kind
@@ -237,10 +237,10 @@ def _for_gone(name: str, mark: Tracked, job: Job | None, *, prune: bool) -> Acti
     return _pause(name, job, "the module is no longer in the control table; prune to remove its job", mark)
 
 
-def remove_left_behind(mark: TrackedJob, job: Job) -> Action:
+def remove_left_behind(left: LeftJob) -> Action:
     """What to do with the job of a control table that is no longer there."""
-    reason = f"it was left behind by the control table {mark.control_table}, which is no longer there"
-    update = Update(job.settings, (mark.settings,))
+    mark, reason = left.mark, f"it was left behind by the control table {left.control_table}, which is no longer there"
+    update = Update(left.job.settings, (mark.settings,))
     return Action("remove", mark.module_name, mark.job_id, reason, update=update, control_table=mark.control_table)
 
 

@@ -5,6 +5,7 @@ from __future__ import annotations
 import re
 import sys
 from collections.abc import Sequence
+from pathlib import Path
 from typing import TYPE_CHECKING, Protocol
 
 from lakeledger.control.model import Commit, Edit, JobRow, Snapshot
@@ -32,8 +33,13 @@ class ControlTable(Protocol):
         ...
 
     @property
+    def place(self) -> str:
+        """Where it is within its project, as people know it: `control/etl_control`. Its location, if it is in none."""
+        ...
+
+    @property
     def identity(self) -> str:
-        """Under which name the ledger and its jobs know it. It stays the same when the project that it belongs to moves."""
+        """By what the ledger knows it, wherever it is moved and from wherever it is opened; no other table has it. Raises NotFound."""
         ...
 
     def exists(self) -> bool: ...
@@ -69,7 +75,7 @@ class ControlTable(Protocol):
         ...
 
 
-def open(location: str, spark: SparkSession | None = None, identity: str | None = None) -> ControlTable:
+def open(location: str, spark: SparkSession | None = None, place: str | None = None) -> ControlTable:
     """The control table at a path or URL, or, with a Spark session (by default the active one), `catalog.schema.table`. Raises Invalid."""
     if is_catalog_name(location):
         spark = spark or _active_session()
@@ -82,7 +88,7 @@ def open(location: str, spark: SparkSession | None = None, identity: str | None 
         raise Invalid(f"{scrub(location)!r} is no place for a control table: give a path, a URL or catalog.schema.table")
     from lakeledger.control.delta import DeltaControlTable
 
-    return DeltaControlTable(location, identity=identity)
+    return DeltaControlTable(location, place=place)
 
 
 def _active_session() -> SparkSession | None:
@@ -96,6 +102,12 @@ def _active_session() -> SparkSession | None:
         return SparkSession.active()
     except PySparkException:
         return None
+
+
+def project_of(table: ControlTable) -> Path | None:
+    """The folder that the control table moves with, if it is in one."""
+    folder = table.location.removesuffix(table.place)
+    return Path(folder) if folder else None
 
 
 def is_local_path(location: str) -> bool:

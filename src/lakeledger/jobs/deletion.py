@@ -11,9 +11,10 @@ def delete_job(store: Store, worker: Worker, backend: JobBackend, job: Job, reas
     """Delete it, while nobody applies the control table that it belongs to; the id of the run. Raises Conflict if somebody does."""
     with store.read() as tx:
         mark = tracking.find_by_id(tx, backend.name, job.job_id)
-    control_table = mark.control_table if mark else job.tags.get(OWNER_TAG, "")
+    control_table = (mark.owner if mark else "") or job.tags.get(OWNER_TAG, "")
     version = mark.control_version if mark else 0
-    about = {"control_table": control_table, "backend": backend.name, "version": version, "reason": reason}
+    known = {"control_table": control_table, "control_table_id": mark.control_table if mark else None}
+    about = {**known, "backend": backend.name, "version": version, "reason": reason}
     name = f"apply:{control_table.rstrip('/').rpartition('/')[2]}"  # as the run log knows what is done to its jobs
     new = NewRun(name, trigger_by=user_name(), run_kind="maintenance", parameters=about, exclusive=True)
     with ActiveRun(store, new, worker, lease_seconds) as run:

@@ -34,6 +34,9 @@ select * from jobs where tenant_id = :tenant_id and backend = :backend and job_i
 -- name: note_removed
 update jobs set state = 'removed', updated_timestamp = :now where tenant_id = :tenant_id and backend = :backend and job_id = :job_id
 
+-- name: disown_job
+delete from jobs where tenant_id = :tenant_id and backend = :backend and job_id = :job_id
+
 -- name: note_rows
 update jobs set rows_hash = :rows_hash
  where tenant_id = :tenant_id and control_table = :control_table and module_name = :module_name and backend = :backend and state = 'active'

@@ -11,6 +11,7 @@ from lakeledger import clock, codec
 from lakeledger.db import Row, Transaction
 from lakeledger.db.queries import load
 from lakeledger.errors import Invalid
+from lakeledger.jobs import OWNER_TAG
 from lakeledger.jobs.waits import packed, unpacked
 
 sql = load("lakeledger.jobs")
@@ -20,7 +21,10 @@ STATES = ("active", "paused", "removed")
 
 @dataclass(frozen=True)
 class TrackedJob:
-    """A row of `jobs`: the job of a module and what we last made of it, from rows with that hash. The timestamps keep the seed's names."""
+    """A row of `jobs`: the job of a module and what we last made of it, from rows with that hash. The timestamps keep the seed's names.
+
+    `control_table` is the identity of the control table, which stays when it moves.
+    """
 
     id: str
     tenant_id: str
@@ -36,6 +40,11 @@ class TrackedJob:
     rows_hash: str | None
     created_timestamp: datetime
     updated_timestamp: datetime
+
+    @property
+    def owner(self) -> str:
+        """The control table as people know it: the tag that we gave the job."""
+        return str((self.settings.get("tags") or {}).get(OWNER_TAG, ""))
 
 
 def put(
@@ -96,6 +105,11 @@ def states(tx: Transaction, backend: str) -> dict[str, str]:
 def note_removed(tx: Transaction, backend: str, job_id: str) -> None:
     """Note that a job was deleted: a module that still wants one gets a new one."""
     tx.execute(sql.note_removed, backend=backend, job_id=job_id)
+
+
+def disown(tx: Transaction, backend: str, job_id: str) -> None:
+    """Forget for whom a job was noted: it becomes somebody else's."""
+    tx.execute(sql.disown_job, backend=backend, job_id=job_id)
 
 
 def note_rows(tx: Transaction, control_table: str, module_name: str, backend: str, rows_hash: str) -> None:
