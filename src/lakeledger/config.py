@@ -130,7 +130,7 @@ class ControlSettings:
 
 @dataclass(frozen=True)
 class Settings:
-    """Everything a ledger needs to open. Relative paths are relative to `base`, the folder of the settings file."""
+    """Everything a ledger needs to open. Relative paths are relative to `base`, the folder of the settings `file` if there is one."""
 
     url: str = _setting("the ledger: `sqlite:///file.db` or `postgresql://user@host/database`", DEFAULT_URL)
     warehouse: str | None = _setting("the folder or URL of the tables; by default `warehouse` beside a SQLite ledger", None)
@@ -142,6 +142,7 @@ class Settings:
     capture: CaptureSettings = field(default_factory=CaptureSettings)
     control: ControlSettings = field(default_factory=ControlSettings)
     base: Path = field(default_factory=Path.cwd)
+    file: Path | None = None
 
     def __post_init__(self) -> None:
         if not _TENANT.fullmatch(self.tenant):
@@ -232,6 +233,7 @@ def read_file(path: Path) -> Settings:
             capture=CaptureSettings(**sections["capture"]),
             control=ControlSettings(**sections["control"]),
             base=path.parent.resolve(),
+            file=path,
         )
     except Invalid as error:
         raise Invalid(f"{path}: {error}") from error

@@ -171,6 +171,31 @@ def test_jobs_of_another_project_that_was_moved_or_lost_sight_of_are_none_of_our
         assert {daily, orders} < {job.job_id for job in other.backend.list()}
 
 
+def test_a_control_table_is_the_same_from_every_working_directory(url: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    project, file = tmp_path / "shop", tmp_path / "shop/shop.yaml"
+    project.mkdir()
+    if url.startswith("sqlite:///"):
+        (project / "state").mkdir()
+        url = f"sqlite:///{Path(url.removeprefix('sqlite:///')).rename(project / 'state/ledger.db')}"
+    (project / "lakeledger.toml").write_text(f"url = {json.dumps(url)}\n")
+    modules = [{"module_name": name, "sources": [SOURCE]} for name in "ab"]
+    file.write_text(json.dumps({"modules": modules}))
+    with opened(project) as deployment:
+        Importer(deployment._store, "ann", deployment.table, project).load(file)
+        before = apply(deployment)
+    file.write_text(json.dumps({"modules": modules[:1]}))
+    monkeypatch.chdir("/")
+    with lakeledger.open(config.load(url=url)) as ledger:
+        there = open_control(str(project / "control/etl_control"), ledger).deployment
+        assert (there.base, there.owner) == (str(project), "control/etl_control")
+        assert apply(there, prune=True) == {name: ("unchanged", job_id) for name, (_, job_id) in before.items()}
+        Importer(ledger.store, "ann", there.table, project).load(file, prune=True)
+        assert {name: kind for name, (kind, _) in apply(there).items()} == {"a": "unchanged", "b": "pause"}
+    with opened(project) as deployment:
+        assert {action.kind for action in deployment.plan().actions} == {"unchanged"}
+        assert {job.job_id for job in deployment.backend.list()} == {job_id for _, job_id in before.values()}
+
+
 def test_a_control_table_made_anew_has_its_jobs_again_in_the_projects_own_ledger(project: Path) -> None:
     with opened(project) as deployment:
         put(deployment, "a", "b")

@@ -53,10 +53,11 @@ def load(
       lakeledger control load pipelines/shop.yaml --choose file
     """
     from lakeledger.control.imports import Importer
+    from lakeledger.control.opening import base_of
 
     values = pairs(variables, "variable")
     with open_table(options, control_table, must_exist=False) as control:
-        importer = Importer(control.ledger.store, operator(), control.table, control.ledger.settings.base)
+        importer = Importer(control.ledger.store, operator(), control.table, base_of(control.table.location, control.ledger.settings))
         done = importer.load(path, values, prune=prune, choose=choose, dry_run=dry_run)
     code = _code(done, path, values)
     if options.as_json:

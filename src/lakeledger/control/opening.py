@@ -82,7 +82,7 @@ def open_control(
         else open_backend(backend or settings.control.backend, store, worker)
     )
     program = HERE if chosen.name == "local" else Program(settings.control.package, settings.control.settings)
-    deployment = Deployment(store, worker, table, chosen, str(settings.base), settings.lease_seconds, program)
+    deployment = Deployment(store, worker, table, chosen, str(base_of(location, settings)), settings.lease_seconds, program)
     background = Capture(store, worker, settings.lease_seconds, settings.capture).background
     return Opened(deployment, store, worker, background, owns_store=ledger is None or isinstance(ledger, str))
 
@@ -107,6 +107,12 @@ def place_of(location: str, settings: Settings) -> str:
         folder = Path(settings.database_url.removeprefix("sqlite:///")).parent
     is_inside = folder is not None and folder in Path(location).parents
     return Path(location).relative_to(folder).as_posix() if folder and is_inside else location
+
+
+def base_of(location: str, settings: Settings) -> Path:
+    """Where the relative paths in a control table begin: at the settings, and without a file of them at that of the table's project."""
+    above = _settings_above(location) if settings.file is None and tables.is_local_path(location) else None
+    return above or settings.base
 
 
 def _settings_above(location: str) -> Path | None:
