@@ -81,8 +81,8 @@ def run_module(
     takes longer than its `timeout_seconds` is ended: what is at work fails, the rest is SKIPPED.
 
     `parameters` override the module's; by default they are the run's. `ledger` is what Python tasks are given, each bound to its step.
-    With `alone` the run gets a Spark session of its own, which can be stopped when somebody cancels the run; without it, it sees the
-    temporary views of the session that is there.
+    With `alone` the run gets a Spark session of its own, which can be stopped when somebody cancels the run. Without it, Python tasks get
+    the session that is there; SQL tasks see its temporary views only if its settings are those of loads (see `own_session`).
     Raises Invalid if the tasks have no order, and Fenced if somebody ended the run or `stop` was set; then its open steps are CANCELLED.
     """
     given = run.run.parameters if parameters is None else parameters
