@@ -13,6 +13,9 @@ from lakeledger.tables import View
 if TYPE_CHECKING:
     from pyspark.sql import DataFrame, SparkSession
 
+# Whatever the session says: no file is left out, and old dates are what they were when they were written.
+OPTIONS = {"ignoreCorruptFiles": "false", "ignoreMissingFiles": "false", "datetimeRebaseMode": "CORRECTED", "int96RebaseMode": "CORRECTED"}
+
 
 def read(spark: SparkSession, view: View) -> DataFrame:
     """The rows of a table at the view's version. Raises Failed if one of its files is gone."""
@@ -23,7 +26,7 @@ def read(spark: SparkSession, view: View) -> DataFrame:
     if not view.files:
         return spark.createDataFrame([], schema)
     format_ = open_format(view.layout.format)
-    reader = spark.read.format(format_.spark_name).schema(schema)
+    reader = spark.read.format(format_.spark_name).schema(schema).options(**OPTIONS)
     if format_.spark_name == "json":
         reader = reader.options(mode="FAILFAST", **JSON_OPTIONS)
     try:
