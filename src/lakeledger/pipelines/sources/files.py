@@ -129,7 +129,7 @@ def read(spark: SparkSession, source: Files, files: list[SourceFile], table_sche
     whole = [_whole_path(file.path, base) for file in files]
     options = {**DEFAULTS[source.format], **(source.options or {})}
     reader = spark.read.format(source.format).options(**options)
-    schema = _parse_schema(source.schema) if source.schema else StructType.fromJson(table_schema) if table_schema else None
+    schema = _parse_schema(spark, source.schema) if source.schema else StructType.fromJson(table_schema) if table_schema else None
     if schema is None:
         return reader.options(**INFER[source.format]).load([literal(path) for path in whole])
     expected = _expected(source, schema.jsonValue())
@@ -212,9 +212,11 @@ def _expected(source: Files, schema: Schema) -> columns.Expected:
     return columns.Expected(schema, frozenset(optional), allow_new=source.schema is not None)
 
 
-def _parse_schema(text: str) -> StructType:
+def _parse_schema(spark: SparkSession, text: str) -> StructType:
     from pyspark.errors import PySparkException
     from pyspark.sql.types import StructType
+
+    from lakeledger.pipelines.session import is_remote
 
     try:
         schema = StructType.fromDDL(text)
@@ -222,4 +224,5 @@ def _parse_schema(text: str) -> StructType:
         raise Invalid(f"cannot read the schema {text!r}: write it as `name type, name type`") from error
     if not isinstance(schema, StructType):
         raise Invalid(f"the schema {text!r} is a single type: write it as `name type, name type`")
-    return schema
+    # Spark Connect has just asked the user's session, for which TIMESTAMP may be another type.
+    return spark.createDataFrame([], text).schema if is_remote(spark) else schema
