@@ -41,6 +41,15 @@ modules:
         source_config: {path: "broken/*.csv", schema: "id int"}
         target_config: {table: broken}
 """
+TIMES = """\
+modules:
+  - module_name: times
+    sources:
+      - source_id: times
+        source_type: files
+        source_config: {path: "times/*.csv", schema: "at timestamp, day date"}
+        target_config: {table: loaded_times}
+"""
 
 
 def rows(collected: Iterable[Any]) -> list[list[Any]]:
@@ -59,6 +68,27 @@ def in_another_zone(ledger: Ledger, spark: SparkSession) -> dict[str, Any]:
     (file,) = ledger.tables.files("times")
     seen = {"bounds": file.column_bounds["at"], "unchanged": other.conf.getAll == before}
     other.client.close()  # one that is left open at the end of Python is waited for
+    return seen
+
+
+def on_a_changed_session(ledger: Ledger, spark: SparkSession, folder: Path) -> dict[str, Any]:
+    """A declared load, while the session that the ledger has reads dates leniently and takes TIMESTAMP for another type."""
+    settings = {"spark.sql.timestampType": "TIMESTAMP_NTZ", "spark.sql.legacy.timeParserPolicy": "LEGACY"}
+    changed = {name: str(spark.conf.get(name)) for name in settings}
+    for name, value in settings.items():
+        spark.conf.set(name, value)
+    (folder / "times").mkdir()
+    (folder / "times/1.csv").write_text("at,day\n2026-01-01 10:00:00,2026-01-01\n", encoding="utf-8")
+    ledger.run_modules(documents.parse(TIMES, "times.yml"), folder)
+    (folder / "times/2.csv").write_text("at,day\n2026-01-01 10:00:00,2026-02-30\n", encoding="utf-8")
+    (wrong,) = ledger.run_modules(documents.parse(TIMES, "times.yml"), folder)
+    seen = {
+        "types": [field["type"] for field in ledger.tables.view("loaded_times").schema["fields"]],
+        "wrong day": wrong.steps[0].status,
+        "unchanged": {name: spark.conf.get(name) for name in settings} == settings,
+    }
+    for name, value in changed.items():
+        spark.conf.set(name, value)
     return seen
 
 
@@ -100,6 +130,7 @@ def main(folder: Path) -> dict[str, Any]:
         except Exception as error:  # noqa: BLE001 - whatever Spark Connect raises
             seen["raised"] = str(error)
         seen["other zone"] = in_another_zone(ledger, spark)
+        seen["changed session"] = on_a_changed_session(ledger, spark, folder)
         seen["doctor"] = diagnosed(folder)
         seen["verified"] = [ledger.tables.verify(name).ok for name in ("t", "lines", "orders", "totals")]
     return seen

@@ -37,6 +37,7 @@ def test_a_pipeline_runs_on_spark_connect(tmp_path: Path) -> None:
     assert "id is integer, not string" in seen["refused"]
     assert "boom" in seen["raised"]
     assert seen["other zone"]["unchanged"]
+    assert seen["changed session"] == {"types": ["timestamp", "date"], "wrong day": "FAILED", "unchanged": True}
     assert seen["other zone"]["bounds"] == {"min": "2026-01-01T10:00:00.000000Z", "max": "2026-01-01T10:00:00.000000Z", "nulls": 0}
     assert "sc://spark.example:15002/;token=***;x-api-key=***;x-own=***;user_id=ann: started" in seen["doctor"]
     assert "hunter2" not in seen["doctor"]

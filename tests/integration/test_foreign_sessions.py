@@ -2,18 +2,21 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+import json
+from collections.abc import Callable, Iterator
 from dataclasses import replace
-from datetime import UTC, datetime
+from datetime import UTC, date, datetime
+from decimal import Decimal
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
+import pyarrow as pa
 import pytest
 from pyarrow import parquet
 
 import lakeledger
 from integration.frames import bounds, location, rows
-from lakeledger import Invalid, Ledger, SparkSettings
+from lakeledger import Failed, Invalid, Ledger, SparkSettings
 from lakeledger.control import documents
 from lakeledger.testing import raise_at
 
@@ -164,3 +167,161 @@ def test_settings_of_the_ledger_itself_count_for_its_loads(sqlite_lake: Ledger, 
     with lakeledger.open(replace(sqlite_lake.settings, spark=in_berlin), spark=spark) as berlin:
         berlin.run_modules(documents.parse(DOCUMENT, "shop.yml"), tmp_path)
         assert bounds(berlin, "orders", "at")["min"] == "2026-01-01T22:30:00.000000Z"
+
+
+def text(name: str, content: str) -> Callable[[Path], None]:
+    def make(folder: Path) -> None:
+        (folder / name).write_text(content, encoding="utf-8")
+
+    return make
+
+
+def parquet_file(column: str, value: Any, type_: pa.DataType | None = None, **options: Any) -> Callable[[Path], None]:
+    return lambda folder: parquet.write_table(pa.table({column: pa.array([value], type_)}), folder / "a.parquet", **options)
+
+
+def one_of_two_corrupt(folder: Path) -> None:
+    parquet_file("id", 1)(folder)
+    (folder / "b.parquet").write_bytes(b"PAR1 no longer what it was")
+
+
+def module_of(source: dict[str, Any]) -> documents.Document:
+    return documents.parse(json.dumps({"modules": [{"module_name": "m", "sources": [source]}]}), "m.yml")
+
+
+def load_of(path: str, table: str, schema: str | None) -> documents.Document:
+    config = {"path": path, "format": path.rpartition(".")[2]} | ({"schema": schema} if schema else {})
+    return module_of({"source_id": table, "source_type": "files", "source_config": config, "target_config": {"table": table}})
+
+
+LONG_AGO = datetime(1500, 1, 1, tzinfo=UTC)
+FILES = [
+    ("spark.sql.files.ignoreCorruptFiles", "true", "id bigint", one_of_two_corrupt),
+    ("spark.sql.legacy.timeParserPolicy", "LEGACY", "id int, day date", text("a.csv", "id,day\n1,2026-02-30\n")),
+    ("spark.sql.legacy.json.allowEmptyString.enabled", "true", "id int", text("a.json", '{"id": ""}\n')),
+    ("spark.sql.columnNameOfCorruptRecord", "raw", "id int, raw string", text("a.json", '{"id": 1, "raw": "x"}\n')),
+    ("spark.sql.timestampType", "TIMESTAMP_NTZ", None, text("a.csv", "at\n2026-01-01 10:00:00\n")),
+    ("spark.sql.parquet.datetimeRebaseModeInRead", "LEGACY", "day date", parquet_file("day", date(1500, 1, 1))),
+    ("spark.sql.parquet.int96RebaseModeInRead", "LEGACY", None, parquet_file("at", LONG_AGO, use_deprecated_int96_timestamps=True)),
+    ("spark.sql.parquet.inferTimestampNTZ.enabled", "false", None, parquet_file("at", datetime(2026, 1, 1))),  # noqa: DTZ001 - has no zone
+    ("spark.sql.parquet.binaryAsString", "true", None, parquet_file("raw", b"x")),
+    ("spark.sql.parquet.enableVectorizedReader", "false", "amount string", parquet_file("amount", Decimal("1.25"), pa.decimal128(10, 2))),
+]
+
+
+@pytest.mark.parametrize(("setting", "value", "schema", "make"), FILES, ids=[setting for setting, *_ in FILES])
+def test_no_setting_of_the_session_skips_a_file_or_changes_what_it_holds(
+    sqlite_lake: Ledger, spark: SparkSession, tmp_path: Path, setting: str, value: str, schema: str | None, make: Callable[[Path], None]
+) -> None:
+    make(tmp_path)
+    other = spark.newSession()
+    other.conf.set(setting, value)
+    before = other.conf.getAll
+    (suffix,) = {path.suffix for path in tmp_path.glob("[ab].*")}
+
+    def loaded(ledger: Ledger, table: str) -> Any:
+        (result,) = ledger.run_modules(load_of(f"*{suffix}", table, schema), tmp_path)
+        if result.failed:
+            return "FAILED"
+        return sqlite_lake.tables.view(table).schema, rows(sqlite_lake.read(table).selectExpr("cast(struct(*) as string)"))
+
+    with lakeledger.open(sqlite_lake.settings, spark=other) as theirs:
+        assert loaded(theirs, "theirs") == loaded(sqlite_lake, "ours")
+    assert other.conf.getAll == before
+
+
+MEANINGS = {
+    "spark.sql.ansi.doubleQuotedIdentifiers": "true",
+    "spark.sql.chunkBase64String.enabled": "false",
+    "spark.sql.decimalOperations.allowPrecisionLoss": "false",
+    "spark.sql.function.concatBinaryAsString": "true",
+    "spark.sql.groupByOrdinal": "false",
+    "spark.sql.jsonGenerator.ignoreNullFields": "false",
+    "spark.sql.legacy.castComplexTypesToString.enabled": "true",
+    "spark.sql.legacy.negativeIndexInArrayInsert": "true",
+    "spark.sql.parser.escapedStringLiterals": "true",
+    "spark.sql.timestampType": "TIMESTAMP_NTZ",
+}
+QUERY = r"""
+modules:
+  - module_name: m
+    sources:
+      - source_id: s
+        source_type: sql
+        transformation_config:
+          sql_task:
+            sql_query: >-
+              select "a" as word, base64(cast(repeat('x', 99) as binary)) as coded, cast(1 as decimal(38, 18)) / 3 as third,
+              concat(X'61') as raw, to_json(named_struct('a', null, 'b', 1)) as json, cast(named_struct('a', 1) as string) as record,
+              timestamp'2026-01-01' as at, array_insert(array('a', 'b'), -1, 'c') as list, '\t' as tab, count(*) as n
+              from values (1), (2) as t(id) group by 1
+        target_config: {table: NAME}
+"""
+
+
+def test_a_query_means_the_same_on_every_session(sqlite_lake: Ledger, spark: SparkSession, tmp_path: Path) -> None:
+    other = spark.newSession()
+    for name, value in MEANINGS.items():
+        other.conf.set(name, value)
+    with lakeledger.open(sqlite_lake.settings, spark=other) as theirs:
+        for ledger, table in ((theirs, "theirs"), (sqlite_lake, "ours")):
+            (result,) = ledger.run_modules(documents.parse(QUERY.replace("NAME", table), "m.yml"), tmp_path)
+            assert result.error is None
+    assert sqlite_lake.tables.view("theirs").schema == sqlite_lake.tables.view("ours").schema
+    assert rows(sqlite_lake.read("theirs")) == rows(sqlite_lake.read("ours"))
+
+
+@pytest.mark.parametrize("format_", ["parquet", "jsonl"])
+def test_a_lost_or_corrupt_file_of_a_table_is_never_skipped(sqlite_lake: Ledger, spark: SparkSession, format_: str) -> None:
+    careless = spark.newSession()
+    careless.conf.set("spark.sql.files.ignoreMissingFiles", "true")
+    careless.conf.set("spark.sql.files.ignoreCorruptFiles", "true")
+    with lakeledger.open(sqlite_lake.settings, spark=careless) as ledger:
+        for number in (1, 2):
+            ledger.append(careless.sql(f"select {number} as id"), "t", format=format_)
+        read = ledger.read("t")
+        lost = location(ledger, "t") / ledger.tables.files("t")[0].file_path
+        content = lost.read_bytes()
+        lost.write_bytes(content[: len(content) // 2])
+        with pytest.raises(Exception, match="FAILED_READ_FILE"):
+            read.collect()
+        lost.unlink()
+        with pytest.raises(Exception, match="FAILED_READ_FILE"):
+            read.collect()
+        with pytest.raises(Failed, match="t has lost a file of version 2"):
+            ledger.read("t")
+
+
+def test_a_frame_is_still_read_as_its_own_session_says(sqlite_lake: Ledger, spark: SparkSession, tmp_path: Path) -> None:
+    text("a.csv", "day\n2026-02-30\n")(tmp_path)
+    lenient = spark.newSession()
+    lenient.conf.set("spark.sql.legacy.timeParserPolicy", "LEGACY")
+    lenient.conf.set("spark.sql.parquet.datetimeRebaseModeInWrite", "LEGACY")  # so that the write is made from a session beside it
+    with lakeledger.open(sqlite_lake.settings, spark=lenient) as ledger:
+        ledger.append(lenient.read.csv(str(tmp_path / "a.csv"), header=True, schema="day date"), "t")
+        assert bounds(ledger, "t", "day")["min"] == "2026-03-02"
+
+
+def test_what_the_ledgers_settings_name_counts_even_where_loads_have_a_default(
+    sqlite_lake: Ledger, spark: SparkSession, tmp_path: Path
+) -> None:
+    text("a.csv", "day\n2026-02-30\n")(tmp_path)
+    lenient = SparkSettings(conf={"spark.sql.legacy.timeParserPolicy": "LEGACY"})
+    with lakeledger.open(replace(sqlite_lake.settings, spark=lenient), spark=spark) as ledger:
+        ledger.run_modules(load_of("*.csv", "t", "day date"), tmp_path)
+        assert bounds(ledger, "t", "day")["min"] == "2026-03-02"
+
+
+@pytest.mark.parametrize(("settings", "status"), [({}, "COMPLETED"), (NOTEBOOK, "FAILED")], ids=["settings of loads", "others"])
+def test_a_sql_task_sees_temporary_views_only_of_a_session_with_the_settings_of_loads(
+    sqlite_lake: Ledger, spark: SparkSession, tmp_path: Path, settings: dict[str, str], status: str
+) -> None:
+    session = spark.newSession()
+    for name, value in settings.items():
+        session.conf.set(name, value)
+    session.sql("select 'x' as word").createOrReplaceTempView("words")
+    task = {"sql_task": {"sql_query": "select word from words"}}
+    source = {"source_id": "s", "source_type": "sql", "transformation_config": task, "target_config": {"table": "t"}}
+    with lakeledger.open(sqlite_lake.settings, spark=session) as ledger:
+        (result,) = ledger.run_modules(module_of(source), tmp_path)
+    assert result.steps[0].status == status

@@ -10,6 +10,7 @@ import threading
 import weakref
 from collections.abc import Iterator, Mapping
 from contextlib import contextmanager
+from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
 from lakeledger import clock
@@ -26,31 +27,96 @@ FILE_CONF = {
     "spark.sql.parquet.datetimeRebaseModeInWrite": "CORRECTED",
     "spark.sql.parquet.writeLegacyFormat": "false",
 }
-# What a declared load computes.
+# What a declared load computes, with no row left out and none read as another.
 VALUE_CONF = {
     "spark.sql.session.timeZone": "UTC",
     "spark.sql.ansi.enabled": "true",
     "spark.sql.caseSensitive": "false",
+    "spark.sql.files.ignoreCorruptFiles": "false",
+    "spark.sql.files.ignoreMissingFiles": "false",
+    "spark.sql.legacy.timeParserPolicy": "CORRECTED",
+    "spark.sql.parquet.datetimeRebaseModeInRead": "CORRECTED",
+    "spark.sql.parquet.int96RebaseModeInRead": "CORRECTED",
 }
+# Where any other value than Spark's default changes values, types or which rows there are, so that a load takes the default.
+DEFAULTED = (
+    "spark.sql.legacy.",
+    # What files hold.
+    "spark.sql.columnNameOfCorruptRecord",
+    "spark.sql.csv.",
+    "spark.sql.files.ignore",
+    "spark.sql.files.supportSecondOffsetFormat",
+    "spark.sql.json.",
+    "spark.sql.parquet.binaryAsString",
+    "spark.sql.parquet.enable",  # its other reader takes 4294967295 for -1 and a decimal's bytes for a text
+    "spark.sql.parquet.fieldId.read.",
+    "spark.sql.parquet.ignoreVariantAnnotation",
+    "spark.sql.parquet.inferTimestampNTZ.",
+    "spark.sql.parquet.int96",
+    "spark.sql.parquet.mergeSchema",
+    "spark.sql.parquet.reader.",
+    "spark.sql.parquet.respectSummaryFiles",
+    "spark.sql.sources.partitionColumnTypeInference.",
+    "spark.sql.sources.validatePartitionColumns",
+    "spark.sql.timestampType",
+    # What a query means.
+    "spark.sql.ansi.",
+    "spark.sql.charAsVarchar",
+    "spark.sql.chunkBase64String.",
+    "spark.sql.decimalOperations.",
+    "spark.sql.function.",
+    "spark.sql.groupBy",
+    "spark.sql.icu.",
+    "spark.sql.jsonGenerator.",
+    "spark.sql.mapKeyDedupPolicy",
+    "spark.sql.orderBy",
+    "spark.sql.parser.",
+    "spark.sql.preserveCharVarcharTypeInfo",
+    "spark.sql.readSideCharPadding",
+    "spark.sql.variable.substitute",
+    "spark.sql.variant.allowDuplicateKeys",
+)
+
+
+@dataclass(frozen=True)
+class _Conf:
+    """Settings that a session must have, and those, by the beginnings of their names, that it must leave as Spark has them."""
+
+    fixed: Mapping[str, str]
+    defaulted: tuple[str, ...] = ()
+
+    def beside(self, given: Mapping[str, str]) -> dict[str, str]:
+        """The settings of a session of ours beside one with the given ones."""
+        return {name: value for name, value in given.items() if not name.startswith(self.defaulted)} | {**self.fixed}
+
+    def holds_on(self, session: SparkSession) -> bool:
+        now = session.conf.getAll
+        if now.keys() - self.beside(now).keys():
+            return False
+        # One request for all that is set; what is not, only Spark knows.
+        unset = {name: str(session.conf.get(name)) for name in (FILE_CONF | VALUE_CONF).keys() & self.fixed.keys() - now.keys()}
+        effective = now | unset
+        return all(effective.get(name, "").lower() == value.lower() for name, value in self.fixed.items())
 
 
 class Sessions:
     """Sessions that loads and writes can rely on. `configured` are the ledger's own settings, which loads follow."""
 
     def __init__(self, configured: Mapping[str, str]) -> None:
-        values = VALUE_CONF | {name: value for name, value in configured.items() if name in VALUE_CONF}
-        self._loading = _Beside(values | FILE_CONF)
-        self._writing = _Beside(FILE_CONF)
+        chosen = {name: value for name, value in configured.items() if name in VALUE_CONF or name.startswith(DEFAULTED)}
+        self._loading = _Beside(_Conf(VALUE_CONF | chosen | FILE_CONF, DEFAULTED))
+        # With nothing defaulted: a frame means what it means on the session that it was made on.
+        self._writing = _Beside(_Conf(FILE_CONF))
 
     def to_load(self, given: SparkSession) -> SparkSession:
         """The session to compute a declared load on: the given one, if it computes and writes as it should, else one like it."""
-        return given if _has(given, self._loading.conf) else self._loading.like(given)
+        return given if self._loading.conf.holds_on(given) else self._loading.like(given)
 
     def to_write(self, given: SparkSession, schema: Schema) -> SparkSession:
         """The session to write a frame of the given one from: the same one, if its files are as they should be, else one like it."""
         # Spark's default for timestamps is not ours. Most sessions differ in nothing else, and most frames have none.
         needed = {name: value for name, value in FILE_CONF.items() if name != TIMESTAMPS or '"timestamp"' in json.dumps(schema)}
-        return given if _has(given, needed) else self._writing.like(given)
+        return given if _Conf(needed).holds_on(given) else self._writing.like(given)
 
     def new(self, given: SparkSession) -> SparkSession:
         """A session for one piece of work alone, to load and to write."""
@@ -60,18 +126,18 @@ class Sessions:
 class _Beside:
     """One session beside each that was given, with its settings and ours."""
 
-    def __init__(self, conf: Mapping[str, str]) -> None:
+    def __init__(self, conf: _Conf) -> None:
         self.conf = conf
         self._lock = threading.Lock()
-        # With the settings that the given one had when they were last copied.
+        # With the settings that it had when they were last copied.
         self._made: weakref.WeakKeyDictionary[SparkSession, tuple[SparkSession, dict[str, str]]] = weakref.WeakKeyDictionary()
 
     def like(self, given: SparkSession) -> SparkSession:
         with self._lock:
             made, copied = self._made.get(given) or _make(given, self.conf)
-            if (now := given.conf.getAll) != copied:
-                _copy(copied, now, made, self.conf)
-            self._made[given] = made, now
+            if (wanted := self.conf.beside(given.conf.getAll)) != copied:
+                _copy(copied, wanted, made)
+            self._made[given] = made, wanted
             return made
 
 
@@ -93,25 +159,24 @@ def moved(frame: DataFrame, session: SparkSession) -> Iterator[DataFrame]:
         home.catalog.dropGlobalTempView(name)
 
 
-def _has(session: SparkSession, conf: Mapping[str, str]) -> bool:
-    return all(str(session.conf.get(name)).lower() == value.lower() for name, value in conf.items())
-
-
-def _make(given: SparkSession, conf: Mapping[str, str]) -> tuple[SparkSession, dict[str, str]]:
+def _make(given: SparkSession, conf: _Conf) -> tuple[SparkSession, dict[str, str]]:
     """A new session with the settings that the given one has now, and ours. Raises Failed where Spark does not allow one."""
     from pyspark.errors import PySparkException
 
     from lakeledger.pipelines.session import is_remote
 
+    now = given.conf.getAll
+    wanted = conf.beside(now)
     try:
-        now = given.conf.getAll
         made = _clone(given) if is_remote(given) else given.newSession()
-        _copy(made.conf.getAll, now, made, conf)
+        _copy(made.conf.getAll, wanted, made)
     except (AttributeError, PySparkException) as error:
-        wanted = ", ".join(f"{name}={value}" for name, value in conf.items())
+        needed = ", ".join(
+            [f"set {name}={value}" for name, value in conf.fixed.items()] + [f"unset {name}" for name in now if name not in wanted]
+        )
         reason = str(error).partition("\n")[0]
-        raise Failed(f"the Spark session has other settings, and no session can be opened beside it: set {wanted} ({reason})") from error
-    return made, now
+        raise Failed(f"the Spark session has other settings, and no session can be opened beside it: {needed} ({reason})") from error
+    return made, wanted
 
 
 def _clone(given: SparkSession) -> SparkSession:
@@ -123,11 +188,11 @@ def _clone(given: SparkSession) -> SparkSession:
     return session
 
 
-def _copy(before: Mapping[str, str], now: Mapping[str, str], session: SparkSession, conf: Mapping[str, str]) -> None:
-    """Bring a session from the settings before to those of now, and ours."""
-    for name in before.keys() - now.keys() - conf.keys():
+def _copy(before: Mapping[str, str], wanted: Mapping[str, str], session: SparkSession) -> None:
+    """Bring a session from the settings before to those that are wanted."""
+    for name in before.keys() - wanted.keys():
         if session.conf.isModifiable(name):
             session.conf.unset(name)
-    for name, value in {**now, **conf}.items():
-        if (name in conf or before.get(name) != value) and session.conf.isModifiable(name):
+    for name, value in wanted.items():
+        if before.get(name) != value and session.conf.isModifiable(name):
             session.conf.set(name, value)
