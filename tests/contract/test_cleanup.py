@@ -7,19 +7,21 @@ from dataclasses import replace
 from datetime import UTC, datetime, timedelta
 from typing import Any
 
+import psycopg
 import pytest
 
-from contract.making import dump, execute, opened, rows, wait_until
+from contract.making import dump, execute, opened, rows, together, wait_until
 from lakeledger import Conflict, Ledger, NumberPosition, Unavailable, records
 from lakeledger.clock import now
 from lakeledger.config import RetentionSettings
+from lakeledger.db.queries import statement
 from lakeledger.jobs import JobSpec
 from lakeledger.jobs.local import LocalBackend
 from lakeledger.runs import NewRun, NewStep, cancelled
 from lakeledger.runs import store as run_store
-from lakeledger.sync import NewError, NewLetter, NewSync, SchemaDefinition
+from lakeledger.sync import NewError, NewLetter, NewSync, SchemaDefinition, cleanup
 from lakeledger.sync.background import BackgroundCleanup, pause_after
-from lakeledger.sync.cleanup import FIRST_CHUNK
+from lakeledger.sync.cleanup import FIRST_CHUNK, SMALLEST_CHUNK
 
 OLD = datetime(2020, 1, 1, tzinfo=UTC)
 NOTHING = {
@@ -285,6 +287,90 @@ def test_the_events_of_more_than_a_chunk_go_chunk_by_chunk(ledger: Ledger) -> No
     number = len(ledger.changes.after(limit=10_000))
     age_events(ledger, 10_000)
     assert ledger.sync.cleanup() == {**NOTHING, "change_log": number}
+
+
+def fill_change_log(ledger: Ledger, number: int) -> None:
+    """So many old events."""
+    columns = "tenant_id, table_name, operation, key, at"
+    insert = f"insert into change_log ({columns}) values (:tenant_id, 'tables', 'INSERT', :key, :old)"
+    with ledger.store.write() as tx:
+        tx.many(statement(insert), ({"key": str(each), "old": OLD} for each in range(number)))
+
+
+@pytest.fixture
+def slow(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Every chunk takes longer than it may."""
+    monkeypatch.setattr(cleanup, "CHUNK_SECONDS", 0.0)
+    monkeypatch.setattr(cleanup, "PAUSE_SECONDS", 0.0)
+
+
+def test_an_event_that_is_ahead_of_its_time_holds_back_no_other(ledger: Ledger) -> None:
+    fill_change_log(ledger, FIRST_CHUNK * 3)
+    first = ledger.changes.after(limit=1)[0].seq
+    execute(ledger, "update change_log set at = :at where seq = :seq", at=now() + timedelta(days=400), seq=first)
+    for dry_run in (True, False):
+        assert ledger.sync.cleanup(dry_run=dry_run) == {**NOTHING, "change_log": FIRST_CHUNK * 3 - 1}
+    assert [change.seq for change in ledger.changes.after()] == [first]
+
+
+@pytest.mark.usefixtures("slow")
+def test_chunks_do_not_become_ever_smaller_where_a_part_of_their_time_is_always_the_same(ledger: Ledger) -> None:
+    fill_change_log(ledger, SMALLEST_CHUNK * 4)
+    steps: list[int] = []
+    ledger.sync.cleanup(progress=lambda _table, count: steps.append(count))
+    assert steps == [SMALLEST_CHUNK * each for each in (1, 2, 3, 4)]
+
+
+@pytest.mark.usefixtures("slow")
+@pytest.mark.parametrize("url", ["postgres"], indirect=True)
+def test_events_are_read_once_although_an_old_transaction_keeps_postgresql_from_forgetting_them(ledger: Ledger, url: str) -> None:
+    number = SMALLEST_CHUNK * 30
+    fill_change_log(ledger, number)
+    with psycopg.connect(url) as old, psycopg.connect(url, autocommit=True) as looking:
+        before = entries_read(looking)
+        old.execute("set transaction isolation level repeatable read")
+        old.execute("select 1 from change_log")
+        assert ledger.sync.cleanup() == {**NOTHING, "change_log": number}
+        ledger.database.close()  # What its connections have read is counted at their end.
+        wait_until(lambda: entries_read(looking) >= before + number)
+        assert entries_read(looking) <= before + 3 * number
+
+
+def entries_read(connection: psycopg.Connection[Any]) -> int:
+    """How many entries of the change log's indexes PostgreSQL has gone through."""
+    read = "select coalesce(sum(idx_tup_read), 0) from pg_stat_user_indexes where relname = 'change_log' and schemaname = current_schema()"
+    row = connection.execute(read).fetchone()
+    assert row is not None
+    return int(row[0])
+
+
+def test_whoever_writes_is_not_disturbed_by_a_cleanup_that_has_nothing_to_delete(ledger: Ledger, url: str) -> None:
+    fill_with_what_is_over(ledger)
+    ledger.sync.cleanup()
+    with opened(url) as other, other.store.write():
+        assert ledger.sync.cleanup() == NOTHING
+
+
+@pytest.mark.usefixtures("slow")
+def test_the_schema_versions_of_several_chunks_are_archived_by_several_at_once_and_each_once(ledger: Ledger) -> None:
+    for table in ("shop.orders", "shop.customers"):
+        ledger.schemas.register(table, SchemaDefinition([{"name": "id", "type": "int"}]))
+    columns = (
+        "tenant_id, schema_name, table_name, name_key, schema_definition, schema_hash, ordinal_hash, evolution_type, compatibility_status,"
+        " changes, policy, registered_at, registered_by"
+    )
+    first = f"select id || :version, :version, {columns} from schema_registry where version = 1"
+    with ledger.store.write() as tx:
+        tx.many(
+            statement(f"insert into schema_registry (id, version, {columns}) {first}"),
+            ({"version": version} for version in range(2, SMALLEST_CHUNK * 2)),
+        )
+    number = 2 * (SMALLEST_CHUNK * 2 - 1 - 10)
+    assert ledger.sync.cleanup(dry_run=True) == {**NOTHING, "schema_registry": number}
+    removed = together(lambda _: ledger.sync.cleanup(), 2)
+    assert [sum(each[table] for each in removed) for table in NOTHING] == [0, 0, 0, 0, 0, 0, 0, number]
+    for table in ("shop.orders", "shop.customers"):
+        assert [version.version for version in ledger.schemas.history(table)] == list(range(1, SMALLEST_CHUNK * 2))
 
 
 def test_archived_schema_versions_stay_when_old_records_go(ledger: Ledger) -> None:

@@ -120,7 +120,11 @@ HOT = [
     hot(statistics.dead_letters, "dead_letter_queue_groups"),
     hot(tables.partitions_touched_since, "table_files_by_version table_files_removed", may_sort=True, table_id="t", version=7),
     hot(tables.find_batch, "table_snapshots_by_batch", table_id="t", batch_id="b"),
-    hot(cleanup.CHANGES.prune, "change_log_by_tenant", **PAGE, cutoff=NOW),
+    hot(cleanup.CHANGES.find, "change_log_by_tenant", **PAGE, cutoff=NOW, after=7),
+    hot(cleanup.CHANGES.prune, "change_log_by_tenant", cutoff=NOW, first=7, last=9),
+    hot(schemas.list_old, "schema_registry_by_version", **PAGE, keep=10),
+    hot(schemas.list_old, "schema_registry_by_version", **PAGE, keep=10, after_key="shop/orders", after_version=7),
+    hot(schemas.remove_versions, "schema_registry_pkey", ids=["a", "b"]),
     hot(cleanup.STEPS_OF, "step_logs_by_run", ids=["a", "b"]),
     hot(cleanup.FORGET_STEPS, "step_logs_pkey", ids=["a", "b"]),
     hot(cleanup.FORGET_TRANSITIONS, "state_transitions_by_entity", ids=["a", "b"]),
@@ -257,6 +261,13 @@ select {ID}, {TENANT}, 'kind' || n % 3, 's', '{{}}', '{{}}', '{{}}', {AT}, 'me',
 insert into local_job_runs (id, tenant_id, job_id, cause, due_at, asked_by, parameters, status, attempt, times_lost, claim_token,
                             start_after, created_at, ended_at)
 select {ID}, {TENANT}, 'j' || n % 50, 'asked', {AT}, 'me', '{{}}', 'done', 1, 0, 0, {AT}, {AT}, {AT} from generate_series(1, {ROWS}) n;
+insert into change_log (tenant_id, table_name, operation, key, at)
+select case when n % 20 = 0 then 'default' else 'other' end, (array['tables', 'pipeline_runs', 'table_files'])[1 + n % 3], 'INSERT',
+       {ID}, {AT} from generate_series(1, {ROWS}) n;
+insert into schema_registry (id, tenant_id, schema_name, table_name, name_key, version, schema_definition, schema_hash, ordinal_hash,
+                             evolution_type, compatibility_status, changes, policy, registered_at, registered_by)
+select {ID}, {TENANT}, 'shop', 't' || n % 90, 'shop/t' || n % 90, n, '{{}}', 'h', 'h', 'initial', 'compatible', '[]', 'none', {AT}, 'me'
+  from generate_series(1, {ROWS}) n;
 create role plan_reader;
 grant usage on schema plans to plan_reader;
 grant all on all tables in schema plans to plan_reader;

@@ -24,9 +24,10 @@ from lakeledger.sync.schemas import store as schemas
 # process on SQLite looks whether it is its turn every 25 ms at first, then ever more rarely: the pause must not be over between two looks.
 CHUNK_SECONDS = 0.04
 PAUSE_SECONDS = 0.025
-FIRST_CHUNK, LARGEST_CHUNK = 100, 5_000
-# What there is to delete is looked for without holding anybody up, so many rows at a time.
-PAGE = 5_000
+# A part of that time is the same however few rows there are: without a smallest chunk, slow ones would become ever smaller and never end.
+SMALLEST_CHUNK, FIRST_CHUNK, LARGEST_CHUNK = 100, 100, 5_000
+# What there is to delete is looked for without holding anybody up, so many rows at a time; versions of schemas are large.
+PAGE, PAGE_OF_SCHEMAS = 5_000, 500
 MOST_DAYS = 1_000_000
 
 _LONG_AGO = datetime(1, 1, 2, tzinfo=UTC)
@@ -118,23 +119,21 @@ REMEMBER_UNDONE = by_ids(
 )
 FORGET_TRANSITIONS = by_ids("delete from state_transitions where entity_id LISTED")
 
-_READ_BY_ALL = "seq <= (select coalesce(min(seq), 9223372036854775807) from subscriber_cursor where tenant_id = :tenant_id)"
-# The oldest events that every subscriber has read, if they are old enough. They are in the order of their time, which needs no index then.
-_OLDEST = f"""
-select seq from (select seq, at from change_log
-                  where tenant_id = :tenant_id and {_READ_BY_ALL}
-                  order by seq limit :page_size) oldest
- where at < :cutoff
-"""
+_READ_BY_ALL = "(select coalesce(min(seq), 9223372036854775807) from subscriber_cursor where tenant_id = :tenant_id)"
+# Events that every subscriber has read, if they are old enough. `seq + 0`: SQLite takes one end of a range, and it must be the chunk's.
 CHANGES = parse(f"""
 -- name: count
-select count(*) as number from change_log where tenant_id = :tenant_id and at < :cutoff and {_READ_BY_ALL}
+select count(*) as number from change_log where tenant_id = :tenant_id and at < :cutoff and seq <= {_READ_BY_ALL}
 
--- name: prune@sqlite
-delete from change_log where seq in ({_OLDEST})
+-- name: find
+select seq from change_log
+ where tenant_id = :tenant_id and seq > :after and at < :cutoff and seq <= {_READ_BY_ALL}
+ order by seq
+ limit :page_size
 
--- name: prune@postgres
-delete from change_log where seq = any(array({_OLDEST}))
+-- name: prune
+delete from change_log
+ where tenant_id = :tenant_id and seq between :first and :last and at < :cutoff and seq + 0 <= {_READ_BY_ALL}
 """)
 
 
@@ -190,29 +189,40 @@ def _count(tx: Transaction, chosen: _Chosen) -> dict[str, int]:
     return {**counts, "schema_registry": schemas.count_old(tx, chosen.retention.schema_versions)}
 
 
-def _chunks(store: Store, chosen: _Chosen) -> Iterator[tuple[str, int]]:
+@dataclass(frozen=True)
+class _Work:
+    """What is over in one table: how the first page of it is found, or the one after a row; and how it is removed, if it still may be."""
+
+    table: str
+    find: Callable[[Transaction, Row | None], list[Row]]
+    remove: Callable[[Transaction, list[Row]], int]
+
+
+def _work(chosen: _Chosen) -> Iterator[_Work]:
     for rule in RULES:
+        yield _Work(rule.table, partial(_find, rule, chosen), partial(_delete, rule, chosen))
+    yield _Work("change_log", partial(_find_events, chosen), partial(_prune, chosen))
+    yield _Work("schema_registry", partial(schemas.find_old, chosen.retention.schema_versions, PAGE_OF_SCHEMAS), schemas.archive)
+
+
+def _chunks(store: Store, chosen: _Chosen) -> Iterator[tuple[str, int]]:
+    for work in _work(chosen):
         pace = _Pace(store)
-        for found in _pages(store, rule, chosen):
-            for count in pace.delete(found, rule, chosen):
-                yield rule.table, count
-    before = chosen.before("changes_days")
-    for count in _Pace(store).repeat(lambda limit, tx: tx.execute(CHANGES.prune, cutoff=before, page_size=limit)):
-        yield "change_log", count
-    for count in _Pace(store).repeat(lambda limit, tx: schemas.archive_old(tx, chosen.retention.schema_versions, limit)):
-        yield "schema_registry", count
+        for found in _pages(store, work):
+            for count in pace.remove(found, work):
+                yield work.table, count
 
 
-def _pages(store: Store, rule: Rule, chosen: _Chosen) -> Iterator[list[Row]]:
-    """What there is to delete, oldest first."""
-    after: dict[str, Any] = {"after_at": _LONG_AGO, "after_id": ""}
+def _pages(store: Store, work: _Work) -> Iterator[list[Row]]:
+    """What there is to remove, each page from where the one before ended: what has gone is not gone through again."""
+    last: Row | None = None
     while True:
         with store.read() as tx:
-            found = tx.all(rule.find, **chosen.parameters(rule), page_size=PAGE, **after)
+            found = work.find(tx, last)
         if not found:
             return
         yield found
-        after = {"after_at": found[-1]["at"], "after_id": found[-1]["id"]}
+        last = found[-1]
 
 
 class _Pace:
@@ -222,40 +232,45 @@ class _Pace:
         self._store = store
         self._size = FIRST_CHUNK
 
-    def delete(self, found: list[Row], rule: Rule, chosen: _Chosen) -> Iterator[int]:
-        """Delete these rows; how many went, chunk by chunk."""
-        ids = [row["id"] for row in found]
-        while ids:
-            chunk, ids = ids[: self._size], ids[self._size :]
-            yield self._timed(partial(_delete, rule, chunk, chosen))
+    def remove(self, found: list[Row], work: _Work) -> Iterator[int]:
+        """Remove these rows; how many went, chunk by chunk."""
+        while found:
+            chunk, found = found[: self._size], found[self._size :]
+            yield self._timed(chunk, work)
 
-    def repeat(self, work: Callable[[int, Transaction], int]) -> Iterator[int]:
-        """Do it until a chunk comes back short."""
-        while True:
-            size = self._size
-            count = self._timed(partial(work, size))
-            yield count
-            if count < size:
-                return
-
-    def _timed(self, work: Callable[[Transaction], int]) -> int:
+    def _timed(self, chunk: list[Row], work: _Work) -> int:
         with self._store.write() as tx:
             start = time.perf_counter()
-            count = work(tx)
+            count = work.remove(tx, chunk)
         took = time.perf_counter() - start
-        self._size = max(1, min(LARGEST_CHUNK, int(self._size * min(2.0, CHUNK_SECONDS / took))))
+        if took > CHUNK_SECONDS or len(chunk) == self._size:  # The last chunk of a page is a short one, which says little.
+            self._size = max(SMALLEST_CHUNK, min(LARGEST_CHUNK, int(len(chunk) * min(2.0, CHUNK_SECONDS / took))))
         time.sleep(max(PAUSE_SECONDS, took / 2))
         return count
 
 
-def _delete(rule: Rule, ids: list[str], chosen: _Chosen, tx: Transaction) -> int:
-    over = [row["id"] for row in tx.all(rule.still, ids=ids, **chosen.parameters(rule))]
+def _find(rule: Rule, chosen: _Chosen, tx: Transaction, last: Row | None) -> list[Row]:
+    """Oldest first."""
+    after = {"after_at": last["at"], "after_id": last["id"]} if last else {"after_at": _LONG_AGO, "after_id": ""}
+    return tx.all(rule.find, **chosen.parameters(rule), page_size=PAGE, **after)
+
+
+def _delete(rule: Rule, chosen: _Chosen, tx: Transaction, found: list[Row]) -> int:
+    over = [row["id"] for row in tx.all(rule.still, ids=[row["id"] for row in found], **chosen.parameters(rule))]
     with forget_silently(tx):
         if rule.table == "pipeline_runs":
             tx.execute(REMEMBER_UNDONE, ids=over)
             _forget_steps(tx, over)
         tx.execute(rule.delete, ids=over)
     return len(over)
+
+
+def _find_events(chosen: _Chosen, tx: Transaction, last: Row | None) -> list[Row]:
+    return tx.all(CHANGES.find, cutoff=chosen.before("changes_days"), after=last["seq"] if last else 0, page_size=PAGE)
+
+
+def _prune(chosen: _Chosen, tx: Transaction, found: list[Row]) -> int:
+    return tx.execute(CHANGES.prune, cutoff=chosen.before("changes_days"), first=found[0]["seq"], last=found[-1]["seq"])
 
 
 def _forget_steps(tx: Transaction, run_ids: list[str]) -> None:

@@ -111,8 +111,10 @@ class Schemas:
 
     def archive(self, keep: int | None = None, limit: int = 1000) -> int:
         """Move versions older than the newest `keep` of each table to the records, at most `limit`; how many were moved."""
+        with self._store.read() as tx:
+            old = store.find_old(self._keep if keep is None else keep, limit, tx)
         with self._store.write() as tx:
-            return store.archive_old(tx, self._keep if keep is None else keep, limit)
+            return store.archive(tx, old)
 
     def _read(self, table: Source, version: int | None) -> SchemaVersion | None:
         with self._store.read() as tx:

@@ -39,16 +39,21 @@ select count(*) as number
  where registry.tenant_id = :tenant_id and registry.version <= latest.version - :keep
 
 -- name: list_old
+-- In the order of the index, which alone tells the newest version of each table: what is not old is passed over without being read.
 select registry.*
   from schema_registry registry
-  join (select name_key, max(version) as version from schema_registry where tenant_id = :tenant_id group by name_key) latest
-    on latest.name_key = registry.name_key
- where registry.tenant_id = :tenant_id and registry.version <= latest.version - :keep
+ where registry.tenant_id = :tenant_id
+   and (registry.name_key, registry.version) > (:after_key, :after_version) -- optional
+   and registry.version <= (select max(newest.version) from schema_registry newest
+                             where newest.tenant_id = :tenant_id and newest.name_key = registry.name_key) - :keep
  order by registry.name_key, registry.version
  limit :page_size
 
--- name: remove_version
-delete from schema_registry where tenant_id = :tenant_id and id = :id
+-- name: remove_versions@sqlite
+delete from schema_registry where tenant_id || '' = :tenant_id and id in (select value from json_each(:ids)) returning id
+
+-- name: remove_versions@postgres
+delete from schema_registry where tenant_id = :tenant_id and id = any(array(select jsonb_array_elements_text(:ids))) returning id
 
 -- name: find_archived
 select payload from metadata_records

@@ -115,15 +115,21 @@ def count_old(tx: Transaction, keep: int) -> int:
     return int(row["number"])
 
 
-def archive_old(tx: Transaction, keep: int, limit: int) -> int:
-    """Move versions that are not among a table's newest `keep` to the records, at most `limit`; how many. Raises Invalid."""
+def find_old(keep: int, limit: int, tx: Transaction, last: Row | None = None) -> list[Row]:
+    """Versions that are not among a table's newest `keep`, at most `limit`; after the `last` of the page before. Raises Invalid."""
     if keep < 1:
         raise Invalid(f"the current version of a schema cannot be archived: keep at least 1, not {keep}")
-    rows = tx.all(sql.list_old, keep=keep, page_size=limit)
-    for row in rows:
-        records.add(tx, _record(row))
-    tx.many(sql.remove_version, ({"id": row["id"]} for row in rows))
-    return len(rows)
+    after = {"after_key": last["name_key"], "after_version": last["version"]} if last else {}
+    return tx.all(sql.list_old, keep=keep, page_size=limit, **after)
+
+
+def archive(tx: Transaction, versions: list[Row]) -> int:
+    """Move these versions to the records, unless somebody else has; how many."""
+    removed = {row["id"] for row in tx.all(sql.remove_versions, ids=[row["id"] for row in versions])}
+    for row in versions:
+        if row["id"] in removed:
+            records.add(tx, _record(row))
+    return len(removed)
 
 
 def _verdict(tx: Transaction, table: Source, definition: SchemaDefinition, policy: Policy | None, latest: SchemaVersion | None) -> Verdict:
