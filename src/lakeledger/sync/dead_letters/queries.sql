@@ -68,14 +68,15 @@ select * from dead_letter_queue
  limit :page_size
 
 -- name: count_letters
-select counted.*, sample.error_type, sample.error_message
+-- The sample of each group is asked for by its id: PostgreSQL, which cannot know how few groups there are, would join the whole queue.
+select counted.*, (select error_type from dead_letter_queue sample where sample.id = counted.sample_id) as error_type,
+       (select error_message from dead_letter_queue sample where sample.id = counted.sample_id) as error_message
   from (select fingerprint, schema_name, table_name, status, count(*) as count, min(created_at) as oldest, max(created_at) as newest,
                max(id) as sample_id
           from dead_letter_queue
          where tenant_id = :tenant_id
            and status = :status -- optional
          group by status, fingerprint, schema_name, table_name) counted
-  join dead_letter_queue sample on sample.id = counted.sample_id
  order by counted.sample_id desc
 
 -- name: claimable

@@ -54,14 +54,16 @@ update error_log set claimed_until = :until
 returning *
 
 -- name: count_errors
-select counted.*, sample.error_type, sample.error_code, sample.error_message
+-- The sample of each group is asked for by its id: PostgreSQL, which cannot know how few groups there are, would join the whole log.
+select counted.*, (select error_type from error_log sample where sample.id = counted.sample_id) as error_type,
+       (select error_code from error_log sample where sample.id = counted.sample_id) as error_code,
+       (select error_message from error_log sample where sample.id = counted.sample_id) as error_message
   from (select fingerprint, schema_name, table_name, status, count(*) as count, min(occurred_at) as first_seen,
                max(occurred_at) as last_seen, max(id) as sample_id
           from error_log
          where tenant_id = :tenant_id
            and status = :status -- optional
          group by status, fingerprint, schema_name, table_name) counted
-  join error_log sample on sample.id = counted.sample_id
  order by counted.sample_id desc
 
 -- name: note_retry
