@@ -80,10 +80,10 @@ class Raw:
     def log(self) -> None:
         with self.transaction() as now:
             self.execute(
-                "insert into error_log (id, tenant_id, schema_name, table_name, name_key, error_type, error_message, record_data,"
-                " record_complete, operation_type, fingerprint, status, retry_count, max_retries, retry_after, occurred_at)"
-                " values (?, 'default', 'shop', 'orders', 'shop/orders', 'connection', 'no answer', ?, true, 'insert', 'f', 'open', 0, 5,"
-                " ?, ?)",
+                "insert into error_log (id, tenant_id, schema_name, table_name, name_key, schema_key, error_type, error_message,"
+                " record_data, record_complete, operation_type, fingerprint, status, retry_count, max_retries, retry_after, occurred_at)"
+                " values (?, 'default', 'shop', 'orders', 'shop/orders', 'shop', 'connection', 'no answer', ?, true, 'insert', 'f', 'open',"
+                " 0, 5, ?, ?)",
                 clock.new_id(),
                 codec.to_json(RECORD),
                 now,

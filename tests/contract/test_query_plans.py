@@ -36,6 +36,7 @@ PAGE: dict[str, Any] = {"page_size": 50}
 NOW = now()
 AFTER: dict[str, Any] = {"before_time": NOW, "before_id": "x"}
 CLAIM: dict[str, Any] = {"worker": "w", "until": NOW}
+EXPIRED = "dead_letter_queue_claimed(claimed_until)"
 LINKED: dict[str, Any] = {"error_log_id": "e", "dead_letter_id": "d"} | dict.fromkeys(
     ("payload_hash", "operation_type", "item_kind", "name_key", "source_record_id"), "x"
 )
@@ -111,6 +112,7 @@ HOT = [
     hot(errors.list_errors, "error_log_by_type(error_type, occurred_at)", **PAGE, **AFTER, error_type="schema"),
     hot(errors.list_errors, "error_log_by_cause(fingerprint, occurred_at)", **PAGE, **AFTER, fingerprint="f"),
     hot(errors.list_errors, "error_log_by_table(name_key, occurred_at)", **PAGE, **AFTER, name_key="shop/orders"),
+    hot(errors.list_errors, "error_log_by_schema(schema_key, occurred_at)", **PAGE, **AFTER, schema_key="shop"),
     hot(errors.count_errors, "error_log_groups error_log_pkey(id)", may_sort=True),
     hot(errors.count_errors, "error_log_groups(status) error_log_pkey(id)", may_sort=True, status="open"),
     hot(errors.claim_due, "error_log_due(retry_after) error_log_pkey(id)", claim="c", until=NOW, **PAGE, may_sort=True),
@@ -126,9 +128,15 @@ HOT = [
     hot(letters.list_letters, "dead_letter_queue_by_status(status, created_at)", **PAGE, **AFTER, status="pending"),
     hot(letters.list_letters, "dead_letter_queue_by_cause(fingerprint, created_at)", **PAGE, **AFTER, fingerprint="f"),
     hot(letters.list_letters, "dead_letter_queue_by_table(name_key, created_at)", **PAGE, **AFTER, name_key="shop/orders"),
+    hot(letters.list_letters, "dead_letter_queue_by_schema(schema_key, created_at)", **PAGE, **AFTER, schema_key="shop"),
     hot(letters.count_letters, "dead_letter_queue_groups dead_letter_queue_pkey(id)", may_sort=True),
-    hot(letters.claim, "dead_letter_queue_by_status(status) dead_letter_queue_claimed(claimed_until)", **CLAIM, **PAGE, may_sort=True),
+    hot(letters.claim, f"dead_letter_queue_by_status(status) {EXPIRED}", **CLAIM, **PAGE, may_sort=True),
     hot(letters.claim, "dead_letter_queue_groups(status, fingerprint)", **CLAIM, **PAGE, may_sort=True, fingerprint="f"),
+    hot(letters.claim, f"dead_letter_queue_pending_of_table(name_key) {EXPIRED}", **CLAIM, **PAGE, may_sort=True, name_key="shop/orders"),
+    hot(letters.claim, f"dead_letter_queue_pending_of_schema(schema_key) {EXPIRED}", **CLAIM, **PAGE, may_sort=True, schema_key="shop"),
+    hot(letters.claimable, f"dead_letter_queue_by_status(status) {EXPIRED}", **PAGE, may_sort=True),
+    hot(letters.claimable, f"dead_letter_queue_pending_of_table(name_key) {EXPIRED}", **PAGE, may_sort=True, name_key="shop/orders"),
+    hot(letters.claimable, f"dead_letter_queue_pending_of_schema(schema_key) {EXPIRED}", **PAGE, may_sort=True, schema_key="shop"),
     hot(letters.find_of_error, "dead_letter_queue_of_error(error_log_id) dead_letter_queue_pkey(id)", may_sort=True, **LINKED),
     hot(letters.claim_these, "dead_letter_queue_pkey(id)", **CLAIM, may_sort=True, ids=["a", "b"]),
     hot(
@@ -214,7 +222,7 @@ def test_a_hot_statement_uses_its_index(explained: Ledger, each: Hot) -> None:
     [
         ("select pipeline_id from pipeline_runs where idempotency_key = :key order by tenant_id, start_time desc", "pipeline_runs_by_time"),
         (
-            "select * from pipeline_runs where tenant_id = :tenant_id and coalesce(:key, pipeline_id) = pipeline_id order by start_time desc",
+            "select 1 from pipeline_runs where tenant_id = :tenant_id and pipeline_id = coalesce(:key, pipeline_id) order by start_time",
             "pipeline_runs_by_time(start_time)",
         ),
     ],
@@ -262,7 +270,7 @@ def _postgres_plan(tx: Transaction, each: Hot) -> Plan:
     return Plan(
         indexes=_entered((node["Index Name"], node.get("Index Cond", "")) for node in nodes if "Index Name" in node),
         scanned={
-            node.get("Relation Name", node.get("Index Name"))
+            node.get("Relation Name") or node["Index Name"]
             for node in nodes
             if node["Node Type"] == "Seq Scan" or ("Index Name" in node and "Index Cond" not in node)
         },
@@ -313,15 +321,16 @@ insert into pipeline_runs (pipeline_logging_id, tenant_id, pipeline_id, status, 
 select {ID}, {TENANT}, 'p' || n % 50, (array['COMPLETED', 'FAILED', 'RUNNING'])[1 + n % 3], 'api', 'me', {AT}, {AT}, '{{}}',
        (array['pipeline', 'sync'])[1 + n % 2], 'shop', false, n, case when n % 5 = 0 then 'k' || n end
   from generate_series(1, {ROWS}) n;
-insert into error_log (id, tenant_id, schema_name, table_name, name_key, error_type, error_message, record_complete, fingerprint, status,
-                       retry_count, max_retries, occurred_at, resolved_at, dead_letter_id, sync_run_id, retry_after)
-select {ID}, {TENANT}, 'shop', 't' || n % 90, 'shop/t' || n % 90, 'type' || n % 9, 'no', true, 'cause' || n % 70,
+insert into error_log (id, tenant_id, schema_name, table_name, name_key, schema_key, error_type, error_message, record_complete,
+                       fingerprint, status, retry_count, max_retries, occurred_at, resolved_at, dead_letter_id, sync_run_id, retry_after)
+select {ID}, {TENANT}, 'shop', 't' || n % 90, 'shop/t' || n % 90, 'shop' || n % 30, 'type' || n % 9, 'no', true, 'cause' || n % 70,
        (array['open', 'resolved', 'ignored'])[1 + n % 3], 0, 3, {AT}, {AT}, 'd' || n, {ID}, {AT} from generate_series(1, {ROWS}) n;
-insert into dead_letter_queue (id, tenant_id, error_log_id, schema_name, table_name, name_key, operation_type, item_kind, record_data,
-                               record_complete, payload_hash, dedupe_key, error_type, fingerprint, error_count, status, created_at,
-                               last_failed_at, resolved_at, claimed_until, sync_run_id)
-select {ID}, {TENANT}, {ID}, 'shop', 't' || n % 90, 'shop/t' || n % 90, 'insert', 'record', '{{}}', true, 'h', 'd' || n, 'type',
-       'cause' || n % 70, 1, (array['pending', 'processing', 'resolved'])[1 + n % 3], {AT}, {AT}, {AT}, {AT}, {ID}
+insert into dead_letter_queue (id, tenant_id, error_log_id, schema_name, table_name, name_key, schema_key, operation_type, item_kind,
+                               record_data, record_complete, payload_hash, dedupe_key, error_type, fingerprint, error_count, status,
+                               created_at, last_failed_at, resolved_at, claimed_until, sync_run_id)
+select {ID}, {TENANT}, {ID}, 'shop', 't' || n % 90, 'shop/t' || n % 90, 'shop' || n % 30, 'insert', 'record', '{{}}', true, 'h', 'd' || n,
+       'type', 'cause' || n % 70, 1, case n % 40 when 0 then 'pending' when 20 then 'processing' else 'resolved' end,
+       {AT}, {AT}, {AT}, {AT}, {ID}
   from generate_series(1, {ROWS}) n;
 insert into sync_marker_history (id, tenant_id, marker_id, version, position_kind, position_data, order_key, updated_at, updated_by, forced,
                                  sync_run_id)

@@ -48,12 +48,19 @@ def table_key(schema: str, table: str | None) -> str:
     return writable(Source(schema, table).key)
 
 
+@lru_cache(maxsize=1_024)
+def schema_key(schema: str) -> str:
+    """What rows of a schema are matched by."""
+    return writable(key_part(schema))
+
+
 def table_filter(schema: str | None, table: str | None) -> dict[str, str | None]:
-    """The key of one table, or with only one of the names the pattern of the keys (`!` escapes); nothing without a name."""
+    """The key of one table or of a schema, or of a table in any schema the pattern of its keys (`!` escapes); nothing without a name."""
     if schema and table:
-        return {"name_key": table_key(schema, table), "names": None}
-    names = "/".join("%" if name is None else _escaped(name) for name in (schema, table)) if schema or table else None
-    return {"name_key": None, "names": names}
+        return {"name_key": table_key(schema, table), "schema_key": None, "names": None}
+    if schema:
+        return {"name_key": None, "schema_key": schema_key(schema), "names": None}
+    return {"name_key": None, "schema_key": None, "names": f"%/{_escaped(table)}" if table else None}
 
 
 def table_name(schema: str, table: str | None) -> str:

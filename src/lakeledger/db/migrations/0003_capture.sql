@@ -30,6 +30,7 @@ create table error_log (
     schema_name     text not null,
     table_name      text,
     name_key        text not null,
+    schema_key      text not null,
     error_type      text not null,
     error_code      text,
     error_message   text not null,
@@ -58,6 +59,7 @@ create index error_log_by_status on error_log (tenant_id, status, occurred_at de
 create index error_log_by_type on error_log (tenant_id, error_type, occurred_at desc, id desc);
 create index error_log_by_cause on error_log (tenant_id, fingerprint, occurred_at desc, id desc);
 create index error_log_by_table on error_log (tenant_id, name_key, occurred_at desc, id desc);
+create index error_log_by_schema on error_log (tenant_id, schema_key, occurred_at desc, id desc);
 -- Everything that a group is told from, so that counting them reads no error.
 create index error_log_groups on error_log (tenant_id, status, fingerprint, schema_name, table_name, occurred_at, id);
 create index error_log_due on error_log (tenant_id, retry_after) where status = 'open' and retry_after is not null;
@@ -74,6 +76,7 @@ create table dead_letter_queue (
     schema_name       text not null,
     table_name        text,
     name_key          text not null,
+    schema_key        text not null,
     operation_type    text not null,
     item_kind         text not null check (item_kind in ('record', 'event', 'metadata')),
     source_record_id  text,
@@ -103,6 +106,10 @@ create index dead_letter_queue_by_status on dead_letter_queue (tenant_id, status
 create index dead_letter_queue_claimed on dead_letter_queue (tenant_id, claimed_until) where status = 'processing';
 create index dead_letter_queue_by_cause on dead_letter_queue (tenant_id, fingerprint, created_at, id);
 create index dead_letter_queue_by_table on dead_letter_queue (tenant_id, name_key, created_at, id);
+create index dead_letter_queue_by_schema on dead_letter_queue (tenant_id, schema_key, created_at, id);
+-- What waits is claimed without looking at what is settled.
+create index dead_letter_queue_pending_of_table on dead_letter_queue (tenant_id, name_key, created_at, id) where status = 'pending';
+create index dead_letter_queue_pending_of_schema on dead_letter_queue (tenant_id, schema_key, created_at, id) where status = 'pending';
 -- What waits for one cause is claimed by its age; and counting groups reads no letter.
 create index dead_letter_queue_groups
     on dead_letter_queue (tenant_id, status, fingerprint, created_at, id, schema_name, table_name, error_count);

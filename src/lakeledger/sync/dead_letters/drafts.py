@@ -42,6 +42,7 @@ def draft(new: NewLetter, masking: Masking, secrets: Iterable[str] = ()) -> Draf
         schema_name=writable(new.schema_name),
         table_name=writable(new.table_name) if new.table_name else None,
         name_key=name_key,
+        schema_key=lookup.schema_key(new.schema_name),
         operation_type=operation,
         item_kind=kind,
         source_record_id=excerpt(source_record_id, ID_LIMIT, known) if source_record_id else None,

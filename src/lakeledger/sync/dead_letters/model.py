@@ -60,6 +60,7 @@ class Draft:
     schema_name: str
     table_name: str | None
     name_key: str
+    schema_key: str
     operation_type: str
     item_kind: str
     source_record_id: str | None
@@ -85,6 +86,7 @@ class DeadLetter:
     schema_name: str
     table_name: str | None
     name_key: str
+    schema_key: str
     operation_type: str
     item_kind: str
     source_record_id: str | None

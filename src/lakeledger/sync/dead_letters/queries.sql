@@ -1,12 +1,12 @@
 -- name: put_letter
 -- The same record fails again: one letter, with the newest record. Whoever holds it loses the claim: what was tried did not see this failure.
 insert into dead_letter_queue (
-    id, tenant_id, sync_run_id, error_log_id, schema_name, table_name, name_key, operation_type, item_kind, source_record_id,
-    record_data, record_complete, payload_hash, dedupe_key, error_type, error_message, fingerprint, error_count, status,
+    id, tenant_id, sync_run_id, error_log_id, schema_name, table_name, name_key, schema_key, operation_type, item_kind,
+    source_record_id, record_data, record_complete, payload_hash, dedupe_key, error_type, error_message, fingerprint, error_count, status,
     created_at, last_failed_at
 ) values (
-    :id, :tenant_id, :sync_run_id, :error_log_id, :schema_name, :table_name, :name_key, :operation_type, :item_kind, :source_record_id,
-    :record_data, :record_complete, :payload_hash, :dedupe_key, :error_type, :error_message, :fingerprint, 1, 'pending',
+    :id, :tenant_id, :sync_run_id, :error_log_id, :schema_name, :table_name, :name_key, :schema_key, :operation_type, :item_kind,
+    :source_record_id, :record_data, :record_complete, :payload_hash, :dedupe_key, :error_type, :error_message, :fingerprint, 1, 'pending',
     :now, :now
 )
 on conflict (tenant_id, dedupe_key) where status in ('pending', 'processing') do update
@@ -60,6 +60,7 @@ select * from dead_letter_queue
 select * from dead_letter_queue
  where tenant_id = :tenant_id
    and name_key = :name_key -- optional
+   and schema_key = :schema_key -- optional
    and name_key like :names escape '!' -- optional
    and status = :status -- optional
    and fingerprint = :fingerprint -- optional
@@ -80,16 +81,28 @@ select counted.*, (select error_type from dead_letter_queue sample where sample.
  order by counted.sample_id desc
 
 -- name: claimable
-select id, fingerprint, error_type, error_message, record_complete from dead_letter_queue
- where tenant_id = :tenant_id and (status = 'pending' or (status = 'processing' and claimed_until <= :now))
-   and name_key = :name_key -- optional
-   and name_key like :names escape '!' -- optional
-   and fingerprint = :fingerprint -- optional
- order by created_at, id
- limit :page_size
+-- What is free and what has expired are two walks, here and below: one over both statuses would go through what is settled, or sort it all.
+-- `name_key || ''`: what has expired is found by its time, of whichever table; an index of the table's would lead through what is settled.
+select id, fingerprint, error_type, error_message, record_complete from (
+    select * from (
+        select id, created_at, fingerprint, error_type, error_message, record_complete from dead_letter_queue
+         where tenant_id = :tenant_id and status = 'pending'
+           and name_key = :name_key -- optional
+           and schema_key = :schema_key -- optional
+           and name_key like :names escape '!' -- optional
+           and fingerprint = :fingerprint -- optional
+         order by created_at, id limit :page_size
+    ) free
+    union all
+    select id, created_at, fingerprint, error_type, error_message, record_complete from dead_letter_queue
+     where tenant_id = :tenant_id and status = 'processing' and claimed_until <= :now
+       and name_key || '' = :name_key -- optional
+       and schema_key || '' = :schema_key -- optional
+       and name_key like :names escape '!' -- optional
+       and fingerprint = :fingerprint -- optional
+) claimable order by created_at, id limit :page_size
 
 -- name: claim@sqlite
--- What is free and what has expired are two walks: one over both statuses would sort the whole queue for every claim.
 update dead_letter_queue
    set status = 'processing', claimed_by = :worker, claimed_until = :until
  where id in (
@@ -98,6 +111,7 @@ update dead_letter_queue
             select id, created_at from dead_letter_queue
              where tenant_id = :tenant_id and status = 'pending'
                and name_key = :name_key -- optional
+               and schema_key = :schema_key -- optional
                and name_key like :names escape '!' -- optional
                and fingerprint = :fingerprint -- optional
              order by created_at, id limit :page_size
@@ -105,7 +119,8 @@ update dead_letter_queue
         union all
         select id, created_at from dead_letter_queue
          where tenant_id = :tenant_id and status = 'processing' and claimed_until <= :now
-           and name_key = :name_key -- optional
+           and name_key || '' = :name_key -- optional
+           and schema_key || '' = :schema_key -- optional
            and name_key like :names escape '!' -- optional
            and fingerprint = :fingerprint -- optional
     ) claimable order by created_at, id limit :page_size)
@@ -121,6 +136,7 @@ update dead_letter_queue
             select id, created_at from dead_letter_queue
              where tenant_id = :tenant_id and status = 'pending'
                and name_key = :name_key -- optional
+               and schema_key = :schema_key -- optional
                and name_key like :names escape '!' -- optional
                and fingerprint = :fingerprint -- optional
              order by created_at, id limit :page_size
@@ -128,7 +144,8 @@ update dead_letter_queue
         union all
         select id, created_at from dead_letter_queue
          where tenant_id = :tenant_id and status = 'processing' and claimed_until <= :now
-           and name_key = :name_key -- optional
+           and name_key || '' = :name_key -- optional
+           and schema_key || '' = :schema_key -- optional
            and name_key like :names escape '!' -- optional
            and fingerprint = :fingerprint -- optional
     ) claimable order by created_at, id limit :page_size))
@@ -140,6 +157,7 @@ update dead_letter_queue
  where tenant_id || '' = :tenant_id and id in (select value from json_each(:ids))
    and (status = 'pending' or (status = 'processing' and claimed_until <= :now))
    and name_key = :name_key -- optional
+   and schema_key = :schema_key -- optional
    and name_key like :names escape '!' -- optional
    and fingerprint = :fingerprint -- optional
 returning *
@@ -150,6 +168,7 @@ update dead_letter_queue
  where tenant_id = :tenant_id and id = any(array(select jsonb_array_elements_text(:ids)))
    and (status = 'pending' or (status = 'processing' and claimed_until <= :now))
    and name_key = :name_key -- optional
+   and schema_key = :schema_key -- optional
    and name_key like :names escape '!' -- optional
    and fingerprint = :fingerprint -- optional
 returning *

@@ -55,6 +55,7 @@ class ErrorLog:
     schema_name: str
     table_name: str | None
     name_key: str
+    schema_key: str
     error_type: str
     error_code: str | None
     error_message: str

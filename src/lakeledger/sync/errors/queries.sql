@@ -1,9 +1,9 @@
 -- name: add_error
 insert into error_log (
-    id, tenant_id, sync_run_id, step_id, schema_name, table_name, name_key, error_type, error_code, error_message, error_details, stack_trace,
+    id, tenant_id, sync_run_id, step_id, schema_name, table_name, name_key, schema_key, error_type, error_code, error_message, error_details, stack_trace,
     record_data, record_complete, operation_type, fingerprint, status, retry_count, max_retries, retry_after, dead_letter_id, occurred_at
 ) values (
-    :id, :tenant_id, :sync_run_id, :step_id, :schema_name, :table_name, :name_key, :error_type, :error_code, :error_message, :error_details, :stack_trace,
+    :id, :tenant_id, :sync_run_id, :step_id, :schema_name, :table_name, :name_key, :schema_key, :error_type, :error_code, :error_message, :error_details, :stack_trace,
     :record_data, :record_complete, :operation_type, :fingerprint, 'open', 0, :max_retries, :retry_after, :dead_letter_id, :now
 )
 
@@ -21,6 +21,7 @@ select * from error_log
 select * from error_log
  where tenant_id = :tenant_id
    and name_key = :name_key -- optional
+   and schema_key = :schema_key -- optional
    and name_key like :names escape '!' -- optional
    and status = :status -- optional
    and error_type = :error_type -- optional
