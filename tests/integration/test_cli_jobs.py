@@ -8,14 +8,17 @@ import re
 import signal
 import subprocess
 import sys
+import threading
+from datetime import UTC, datetime
 from pathlib import Path
 from typing import Any
 
 import pytest
 
-from contract.making import wait_until
+from contract.making import execute, wait_until
 from integration.commands import answer, invoke, refused, shown
 from lakeledger import Invalid, Ledger
+from lakeledger.cli import scheduler
 from lakeledger.cli.jobs import Jobs
 from lakeledger.jobs import JobSpec
 from lakeledger.jobs.local import LocalBackend
@@ -233,6 +236,30 @@ def test_the_scheduler_ends_cleanly_when_it_is_told_to(deployed: list[str], numb
     assert process.returncode == 0, Path("err.txt").read_text()
     assert re.search(r"done\s+asked", out)
     assert "Traceback" not in Path("err.txt").read_text()
+
+
+def test_a_scheduler_that_runs_on_deletes_what_is_older_than_its_retention(
+    deployed: list[str], ledger: Ledger, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(scheduler, "FIRST_CLEANUP_SECONDS", 0.01)
+    with ledger.run("orders"):
+        pass
+    old = datetime(2020, 1, 1, tzinfo=UTC)
+    execute(ledger, "update pipeline_runs set end_time = :old where pipeline_id = 'orders'", old=old)
+    execute(ledger, "update change_log set at = :old", old=old)
+
+    def end_when_clean() -> None:
+        try:
+            wait_until(lambda: not ledger.changes.after() and not ledger.runs.list("orders"))
+        finally:
+            os.kill(os.getpid(), signal.SIGTERM)
+
+    thread = threading.Thread(target=end_when_clean)
+    thread.start()
+    assert invoke("scheduler", *deployed).exit_code == 0
+    thread.join()
+    assert not ledger.changes.after()
+    assert not [each for each in threading.enumerate() if each.name == "cleanup"]
 
 
 @pytest.mark.parametrize("where", [["jobs.yaml"], ["--control", "control/etl_control"]], ids=["file", "control table"])

@@ -4,7 +4,8 @@ from __future__ import annotations
 
 import threading
 from collections import deque
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
+from contextlib import contextmanager
 from typing import Any
 
 import click
@@ -19,9 +20,12 @@ from lakeledger.jobs.model import JobRun
 from lakeledger.jobs.scheduler import GRACE_SECONDS, POLL_SECONDS, Due, Outcome, Scheduler
 from lakeledger.jobs.triggers import TableVersion
 from lakeledger.redaction import scrub
+from lakeledger.sync.background import BackgroundCleanup
 
 # A process that runs for months remembers only what it did lately.
 REMEMBERED = 1_000
+# One that ends before that, and starts again, does not begin to clean up each time.
+FIRST_CLEANUP_SECONDS = 60.0
 
 
 class Watched:
@@ -56,8 +60,9 @@ class Watched:
 def scheduler(options: Options, once: bool) -> int:
     """Carry out local jobs when their schedule, their trigger or somebody asks for it, until it is told to end.
 
-    Several may run at once: each run is carried out by one. At the end what is under way is given time to finish. With --once the exit
-    code says how the runs went: 3 if some failed, 1 if all did.
+    Several may run at once: each run is carried out by one. At the end what is under way is given time to finish. Every hour what is
+    older than its retention is deleted, as by `sync cleanup --delete`. With --once nothing is, and the exit code says how the runs went:
+    3 if some failed, 1 if all did.
 
       lakeledger scheduler
       lakeledger scheduler --once
@@ -79,7 +84,8 @@ def scheduler(options: Options, once: bool) -> int:
         else:
             watched.say("waiting for jobs that are due; Ctrl-C ends it")
         if not once or stop.is_set():
-            clockwork.run(stop, GRACE_SECONDS)
+            with cleaning(ledger):
+                clockwork.run(stop, GRACE_SECONDS)
         runs = _runs(ledger, list(watched.ids))
     if options.as_json:
         show.print_json({"runs": [_document(run) for run in runs]})
@@ -90,6 +96,21 @@ def scheduler(options: Options, once: bool) -> int:
         show.print_table(["~run", "status", "cause", "~in the run log", "~reason"], rows)
         show.print_next(options.command("runs list"))
     return exit_code(runs) if once else DONE
+
+
+@contextmanager
+def cleaning(ledger: Ledger) -> Iterator[None]:
+    """Delete meanwhile, every hour and in the background, what is older than its retention; what fails is reported, and tried again."""
+
+    def clean() -> dict[str, int]:
+        return ledger.sync.cleanup(stop=background.is_stopping)
+
+    background = BackgroundCleanup(clean, FIRST_CLEANUP_SECONDS, failures=ledger.sync.background("cleanup"))
+    background.start()
+    try:
+        yield
+    finally:
+        background.close()
 
 
 def table_versions(ledger: Ledger, names: Sequence[str]) -> dict[str, TableVersion]:
