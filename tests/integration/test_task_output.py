@@ -43,6 +43,55 @@ def test_a_step_that_fails_is_an_error_with_its_run_step_and_cause(ledger: Ledge
     assert (ledger.errors.due(), ledger.dead_letters.list()) == ([], [])
 
 
+UNSPEAKABLE = """
+class Mute(Exception):
+    def __str__(self): raise RuntimeError("no words")
+class Shy(Exception):
+    def __str__(self): return self.missing
+    def __repr__(self): raise RuntimeError("no words")
+def mute(): raise Mute("page", 7)
+def shy(): raise Shy(Shy())
+def in_a_circle():
+    first, second = ValueError("first"), KeyError("second")
+    try:
+        raise second from first
+    except KeyError:
+        raise first from second
+def a_long_way():
+    error = ValueError("begin")
+    for number in range(5_000):
+        error = caused_by(error, number)
+    raise error
+def caused_by(cause, number):
+    error = ValueError(f"link {number}")
+    error.__cause__ = cause
+    return error
+def good(): pass
+"""
+
+
+@pytest.mark.parametrize(
+    ("function", "message"),
+    [
+        ("mute", "Mute: 'page' 7"),
+        ("shy", "Shy"),
+        ("in_a_circle", "ValueError: first"),
+        ("a_long_way", "ValueError: link 4999"),
+    ],
+)
+def test_an_exception_that_cannot_be_described_is_an_error_of_its_step_and_stops_no_other(
+    ledger: Ledger, tmp_path: Path, function: str, message: str
+) -> None:
+    steps_py(tmp_path, UNSPEAKABLE)
+    result = run(ledger, module(call("odd", function), call("good", "good"), call("later", "good", depends_on=["good"])), tmp_path)
+    assert statuses(result.steps) == {"odd": "FAILED", "good": "COMPLETED", "later": "COMPLETED"}
+    assert {step.step_name: step.status for step in logged(ledger, result)} == statuses(result.steps)
+    (error,) = ledger.errors.list()
+    assert (error.table_name, error.error_message) == ("odd", message)
+    assert f" in {function}\n{message}" in str(error.stack_trace)
+    assert ledger.runs.get(result.run_id).error_message == f"1 of 3 steps failed: odd: {message}"
+
+
 def test_what_failed_is_settled_once_the_source_succeeds(ledger: Ledger, tmp_path: Path) -> None:
     by_hand = ledger.errors.log_exception("shop", "a", ValueError("of capture"))
     steps_py(tmp_path, "def a(): raise ValueError('no luck')\ndef b(): raise ValueError('no luck')\n")

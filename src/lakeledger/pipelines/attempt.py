@@ -20,7 +20,8 @@ from lakeledger.pipelines.load import Loaded, load
 from lakeledger.pipelines.tasks import Context, run_task
 from lakeledger.runs import Status, describe
 from lakeledger.runs import output as outputs
-from lakeledger.runs.model import TRACE_LIMIT, trace_of
+from lakeledger.runs.exceptions import text_of, trace_of
+from lakeledger.runs.model import TRACE_LIMIT
 from lakeledger.sync.errors import NewError, classify
 from lakeledger.sync.masking import excerpt
 
@@ -112,7 +113,7 @@ class Attempt:
             # A task need not say how many rows it moved: its commits count them.
             rows = step.ended.rows_processed if step.ended else None
             return self.ended(Status.COMPLETED, replace(loaded, rows=rows or 0))
-        told = " ".join(str(failure).split()) if isinstance(failure, LakeledgerError) else describe(failure)
+        told = " ".join(text_of(failure).split()) if isinstance(failure, LakeledgerError) else describe(failure)
         return self.ended(Status.FAILED, error=told, retryable=not isinstance(failure, CONFIGURATION_ERRORS))
 
     def _keep(self, failure: Exception | None) -> None:

@@ -10,6 +10,7 @@ from lakeledger.codec import Id
 from lakeledger.db import Store
 from lakeledger.runs import output, recovery, store
 from lakeledger.runs.active import ActiveRun, ActiveStep
+from lakeledger.runs.exceptions import describe
 from lakeledger.runs.heartbeats import Heartbeats
 from lakeledger.runs.model import (
     Counters,
@@ -25,7 +26,6 @@ from lakeledger.runs.model import (
     Transition,
     cancelled,
     completed,
-    describe,
     failed,
     skipped,
 )

@@ -2,13 +2,13 @@
 
 from __future__ import annotations
 
-import traceback
 from dataclasses import dataclass, field
 from datetime import datetime
 from enum import StrEnum
 from typing import Any
 
 from lakeledger.redaction import scrub, scrub_value
+from lakeledger.runs.exceptions import describe, trace_of
 
 MESSAGE_LIMIT = 2_000
 TRACE_LIMIT = 20_000
@@ -246,20 +246,6 @@ def failed(error: BaseException | str) -> Outcome:
         return Outcome(Status.FAILED, message, reason=message[:200])
     trace = storable(trace_of(error)[-4 * TRACE_LIMIT :])[-TRACE_LIMIT:]
     return Outcome(Status.FAILED, message, {"type": type(error).__name__, "traceback": trace}, reason=message[:200])
-
-
-def trace_of(error: BaseException) -> str:
-    """Where it came from, and what caused it: places only, because lines of source may hold secrets."""
-    places = [f"{frame.filename}:{frame.lineno} in {frame.name}" for frame in traceback.extract_tb(error.__traceback__)]
-    cause = error.__cause__ or (None if error.__suppress_context__ else error.__context__)
-    before = f"{trace_of(cause)}\n\n" if cause else ""
-    return before + "\n".join([*places, describe(error)])
-
-
-def describe(error: BaseException) -> str:
-    """An exception in one line: `ValueError: bad date`."""
-    text = " ".join(str(error).split())
-    return f"{type(error).__name__}: {text}" if text else type(error).__name__
 
 
 def storable(text: str) -> str:

@@ -6,7 +6,7 @@ from contextlib import suppress
 from dataclasses import dataclass
 
 from lakeledger.errors import Conflict, NotFound
-from lakeledger.runs.model import trace_of
+from lakeledger.runs.exceptions import trace_of
 from lakeledger.sync.errors import Errors, ErrorType, NewError, classify
 from lakeledger.sync.failures import error_code
 

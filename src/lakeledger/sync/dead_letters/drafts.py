@@ -8,7 +8,8 @@ from dataclasses import dataclass
 from lakeledger import codec
 from lakeledger.errors import Invalid
 from lakeledger.redaction import CONFIGURATION, Rules
-from lakeledger.runs.model import MESSAGE_LIMIT, describe
+from lakeledger.runs import describe
+from lakeledger.runs.model import MESSAGE_LIMIT
 from lakeledger.sync import lookup
 from lakeledger.sync.dead_letters.model import Draft, ItemKind, LetterStatus, NewLetter, Settlement, dedupe_key
 from lakeledger.sync.failures import ErrorType, OperationType, classify, error_code, fingerprint

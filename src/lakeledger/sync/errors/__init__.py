@@ -10,7 +10,7 @@ from lakeledger import clock
 from lakeledger.codec import Id
 from lakeledger.db import Store, Transaction
 from lakeledger.runs import describe
-from lakeledger.runs.model import trace_of
+from lakeledger.runs.exceptions import trace_of
 from lakeledger.sync.dead_letters.drafts import message_of
 from lakeledger.sync.dead_letters.model import Claim
 from lakeledger.sync.errors import drafts, store

@@ -5,19 +5,20 @@ from __future__ import annotations
 import errno
 import hashlib
 import re
-from collections.abc import Iterator, Mapping
+from collections.abc import Mapping
 from functools import lru_cache
 from typing import Any
 
+from lakeledger.runs.exceptions import chain, text_of
 from lakeledger.sync.failures import known
 from lakeledger.sync.failures.kinds import ErrorType
 
 
 def classify(error: BaseException) -> ErrorType:
     """What kind of failure it is: by what it and its causes say of themselves, then by built-in classes, then by words."""
-    chain = list(_chain(error))
+    links = list(chain(error))
     for judge in (_by_evidence, _by_built_in, _by_words):
-        for link in chain:
+        for link in links:
             if kind := judge(link):
                 return kind
     return ErrorType.UNKNOWN
@@ -25,7 +26,7 @@ def classify(error: BaseException) -> ErrorType:
 
 def error_code(error: BaseException) -> str | None:
     """The code that an exception or one of its causes carries: an SQLSTATE, a Spark condition, SQLite's name, an errno."""
-    return next(filter(None, map(_code, _chain(error))), None)
+    return next(filter(None, map(_code, chain(error))), None)
 
 
 # Errors come in bursts of the same few messages.
@@ -75,13 +76,13 @@ def _by_built_in(error: BaseException) -> ErrorType | None:
 
 
 def _by_words(error: BaseException) -> ErrorType | None:
-    text = _text(error)
+    text = text_of(error)
     return _by_quoted_class(error) or next((kind for kind, pattern in known.BY_WORDS.items() if pattern.search(text)), None)
 
 
 def _by_quoted_class(error: BaseException) -> ErrorType | None:
     """By the first exception class that a message quotes, as those of Java and of Spark's Python workers do."""
-    names = known.QUOTED_CLASS.findall(_text(error))
+    names = known.QUOTED_CLASS.findall(text_of(error))
     return _first(known.BY_CLASS, names) or _first(known.BUILT_IN, names)
 
 
@@ -99,19 +100,6 @@ def _code(error: BaseException) -> str | None:
     if found:
         return str(found)
     return errno.errorcode.get(error.errno or 0) if isinstance(error, OSError) else None
-
-
-def _chain(error: BaseException) -> Iterator[BaseException]:
-    """The exception and everything it was raised from or groups, nearest first."""
-    pending, seen = [error], set[int]()
-    while pending:
-        link = pending.pop(0)
-        if id(link) in seen:
-            continue
-        seen.add(id(link))
-        yield link
-        cause = link.__cause__ or (None if link.__suppress_context__ else link.__context__)
-        pending += [*getattr(link, "exceptions", ()), *([cause] if cause else [])]
 
 
 def _class_names(error: BaseException) -> list[str]:
@@ -144,13 +132,6 @@ def _ask(error: BaseException, method: str) -> str | None:
         return getattr(error, method)()  # type: ignore[no-any-return]
     except Exception:  # noqa: BLE001 - a failure to describe a failure must not hide it
         return None
-
-
-def _text(error: BaseException) -> str:
-    try:
-        return str(error)
-    except Exception:  # noqa: BLE001 - a failure to describe a failure must not hide it
-        return " ".join(map(repr, error.args))
 
 
 def _first(kinds: Mapping[str, ErrorType], names: list[str]) -> ErrorType | None:
