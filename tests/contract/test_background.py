@@ -144,6 +144,27 @@ def test_checksums_that_cannot_be_computed_are_logged_and_in_the_ledger(ledger: 
     assert [status for status, _ in kept(ledger, "checksums")] == ["resolved"]
 
 
+STUCK = """
+import sys
+from contract.making import append, new_file, opened
+
+with opened(sys.argv[1]) as ledger:
+    append(ledger, new_file("a.parquet"), location=sys.argv[2])
+    ledger._checksums.submit(ledger.tables.get("silver.orders"), {"data/run/a.parquet": 1})
+print("closed")
+"""
+
+
+def test_a_file_that_cannot_be_read_to_its_end_keeps_no_process_alive_after_close(url: str, tmp_path: Path) -> None:
+    (tmp_path / "data/run").mkdir(parents=True)
+    os.mkfifo(tmp_path / "data/run/a.parquet")
+    around = {**os.environ, "PYTHONPATH": os.pathsep.join(sys.path)}
+    done = subprocess.run(
+        [sys.executable, "-c", STUCK, url, str(tmp_path)], capture_output=True, text=True, env=around, timeout=20, check=False
+    )
+    assert (done.returncode, done.stdout, done.stderr) == (0, "closed\n", "")
+
+
 def test_a_cleanup_that_fails_is_logged_and_in_the_ledger(ledger: Ledger, caplog: pytest.LogCaptureFixture) -> None:
     outcomes: list[Exception | None] = [ValueError("no"), ValueError("no"), None]
 

@@ -91,6 +91,17 @@ def test_checksums_of_many_files_come_in_order_and_none_for_those_that_are_gone(
     assert len({checksum for _, checksum in found}) == 21
 
 
+def test_a_file_that_cannot_be_read_is_an_error_and_the_rest_is_not_read(storage: Storage, root: Path) -> None:
+    put(root, "first")
+    (root / "folder").mkdir()
+    found = storage.checksums(["first", "folder", *(f"gone{index}" for index in range(100))])
+    assert next(found)[0] == "first"
+    with pytest.raises(OSError, match="folder"):
+        next(found)
+    assert list(found) == []
+    assert list(storage.checksums([])) == []
+
+
 def test_folders_are_made_and_removed_and_removing_twice_is_no_error(storage: Storage, root: Path) -> None:
     storage.make("a/b")
     put(root, "a/b/x")

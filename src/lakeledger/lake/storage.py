@@ -3,16 +3,20 @@
 from __future__ import annotations
 
 import hashlib
-from collections.abc import Iterable, Iterator
-from concurrent.futures import ThreadPoolExecutor
+import threading
+from collections import deque
+from collections.abc import Callable, Iterable, Iterator
+from concurrent.futures import Future
 from dataclasses import dataclass
 from datetime import UTC, datetime
-from typing import TYPE_CHECKING, BinaryIO
+from typing import TYPE_CHECKING, BinaryIO, TypeVar
 
 from lakeledger.errors import Failed, Invalid
 
 if TYPE_CHECKING:
     from pyarrow import fs
+
+T = TypeVar("T")
 
 CHUNK_BYTES = 1 << 20
 PARALLEL = 8
@@ -112,8 +116,7 @@ class Storage:
             except FileNotFoundError:
                 return path, None
 
-        with ThreadPoolExecutor(PARALLEL, thread_name_prefix="checksum") as pool:
-            yield from pool.map(one, paths)
+        return _several_at_a_time(one, paths)
 
     def _walk(self, folder: str, *, recursive: bool) -> Iterator[StoredFile]:
         from pyarrow import fs
@@ -131,6 +134,31 @@ class Storage:
             return list(self.filesystem.get_file_info(selector))
         except OSError as error:
             raise Failed(f"cannot list {self.root}/{folder}: {_reason(error)}") from error
+
+
+def _several_at_a_time(read: Callable[[str], T], paths: Iterable[str]) -> Iterator[T]:
+    """What is read from each path, in order, in daemon threads: Python would wait at its exit for those of an executor."""
+    waiting = deque((path, Future[T]()) for path in paths)
+    found = [future for _, future in waiting]
+
+    def work() -> None:
+        while waiting:
+            try:
+                path, future = waiting.popleft()
+            except IndexError:  # another thread was quicker
+                return
+            try:
+                future.set_result(read(path))
+            except BaseException as error:  # noqa: BLE001 - raised again by whoever asks for this file
+                future.set_exception(error)
+
+    for _ in range(min(PARALLEL, len(found))):
+        threading.Thread(target=work, name="checksum", daemon=True).start()
+    try:
+        for future in found:
+            yield future.result()
+    finally:
+        waiting.clear()  # Whoever asked has left: the rest is not read.
 
 
 def _digest(stream: BinaryIO) -> str:
