@@ -23,9 +23,16 @@ class Keeps(Protocol):
         """Keep a failure; its id."""
         ...
 
-    def settle(self, id: str) -> None:
+    def is_over(self, id: str) -> bool:
+        """Whether somebody took it for over, such as another process in which it works."""
+        ...
+
+    def settle(self, id: str, note: str) -> None:
         """It is over."""
         ...
+
+
+WORKS_AGAIN = "it works again"
 
 
 @dataclass
@@ -65,13 +72,20 @@ class Failures:
             if not isinstance(error, Unavailable):
                 self._keep(subject, found)
 
-    def clear(self, subject: str) -> None:
-        """What failed works again."""
+    @property
+    def subjects(self) -> list[str]:
+        """What fails now, and what an earlier process left open."""
+        with self._lock:
+            self._look_back()
+            return list(self._open)
+
+    def clear(self, subject: str, note: str = WORKS_AGAIN) -> None:
+        """What failed is over; the note says why."""
         with self._lock:
             self._look_back()
             if subject in self._open:
                 self._log.info("%s: %s is over", self._part, self._open[subject].message)
-                self._settle(subject)
+                self._settle(subject, note)
 
     def replace(self, current: Mapping[str, str]) -> None:
         """Everything that fails now, message by subject: what is not in it works again."""
@@ -94,20 +108,22 @@ class Failures:
         self._open = {**{subject: _Failure(message, id=id) for subject, (id, message) in found.items()}, **self._open}
 
     def _keep(self, subject: str, found: _Failure) -> None:
-        if self._kept is None or found.id is not None:
+        if self._kept is None:
             return
         try:
-            found.id = self._kept.add(self._part, subject, found.message, found.error)
+            if found.id is None or self._kept.is_over(found.id):
+                found.id = self._kept.add(self._part, subject, found.message, found.error)
         except LakeledgerError as error:
             self._log.debug("could not be kept: %s", error)  # It was logged, and is kept at the next opportunity.
 
-    def _settle(self, subject: str) -> None:
+    def _settle(self, subject: str, note: str = WORKS_AGAIN) -> None:
         """Keep it as over; what was never kept is kept now, so that the ledger knows of it."""
         if (found := self._open.pop(subject, None)) is None or self._kept is None:
             return
-        self._keep(subject, found)
+        if found.id is None:
+            self._keep(subject, found)
         try:
             if found.id is not None:
-                self._kept.settle(found.id)
+                self._kept.settle(found.id, note)
         except LakeledgerError as error:
             self._log.debug("could not be settled: %s", error)

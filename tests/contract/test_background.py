@@ -93,6 +93,64 @@ def test_another_process_goes_on_where_the_last_one_was(url: str, caplog: pytest
         assert sorted(kept(second, "monitor")) == [("open", "a is wrong"), ("resolved", "b is wrong")]
 
 
+def test_what_another_handle_took_for_over_is_kept_again_while_it_fails(url: str, caplog: pytest.LogCaptureFixture) -> None:
+    with opened(url) as first, opened(url) as second:
+        failing = first.sync.background("heartbeats")
+        failing.report("", "the database is slow")
+        second.sync.background("heartbeats").clear("")
+        assert [status for status, _ in kept(first, "heartbeats")] == ["resolved"]
+        failing.report("", "the database is slow")
+        failing.report("", "the database is slow")
+        assert [status for status, _ in kept(first, "heartbeats")] == ["resolved", "open"]
+        assert logged(caplog) == ["the database is slow"]
+        failing.clear("")
+        assert [status for status, _ in kept(first, "heartbeats")] == ["resolved", "resolved"]
+
+
+def test_what_somebody_ignores_is_not_kept_again(ledger: Ledger) -> None:
+    failures = ledger.sync.background("monitor")
+    failures.report("a.yaml", "a.yaml cannot be read")
+    ledger.errors.ignore(ledger.errors.list()[0].id, "a draft")
+    failures.report("a.yaml", "a.yaml cannot be read")
+    failures.clear("a.yaml")
+    assert [status for status, _ in kept(ledger, "monitor")] == ["ignored"]
+
+
+def test_what_is_over_when_somebody_else_has_settled_it_is_not_kept_again(ledger: Ledger) -> None:
+    failures = ledger.sync.background("monitor")
+    failures.report("a.yaml", "a.yaml cannot be read")
+    ledger.errors.resolve(ledger.errors.list()[0].id)
+    failures.clear("a.yaml")
+    assert [status for status, _ in kept(ledger, "monitor")] == ["resolved"]
+
+
+FAILS = """
+import sys
+from contract.making import opened
+
+with opened(sys.argv[1]) as ledger:
+    ledger.sync.background("heartbeats").report("", "the leases of another process")
+    print("reported", flush=True)
+    sys.stdin.read()
+"""
+
+
+def test_what_fails_in_a_process_is_its_own_as_long_as_it_lives(url: str) -> None:
+    around = {**os.environ, "PYTHONPATH": os.pathsep.join(sys.path)}
+    words = [sys.executable, "-c", FAILS, url]
+    with subprocess.Popen(words, stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True, env=around) as child:
+        assert child.stdin
+        assert child.stdout
+        assert child.stdout.readline() == "reported\n"
+        with opened(url) as ledger:
+            ledger.sync.background("heartbeats").clear("")
+            assert [status for status, _ in kept(ledger, "heartbeats")] == ["open"]
+        child.communicate(timeout=30)
+    with opened(url) as ledger:
+        ledger.sync.background("heartbeats").clear("")
+        assert [status for status, _ in kept(ledger, "heartbeats")] == ["resolved"]
+
+
 def test_secrets_are_neither_logged_nor_kept(ledger: Ledger, caplog: pytest.LogCaptureFixture) -> None:
     ledger.sync.background("monitor").report("", "cannot reach postgresql://ann:geheim7@db/shop")
     assert "geheim7" not in str(logged(caplog)) + str(kept(ledger, "monitor"))
@@ -221,6 +279,25 @@ def test_what_the_monitor_finds_wrong_is_in_the_ledger_until_it_is_right(
         (tmp_path / "yaml/bad.yaml").write_text(document("shop"))
         monitor.run_continuous(max_iterations=1)
     assert kept(ledger, "monitor") == [("resolved", message)]
+
+
+def test_a_monitor_settles_nothing_of_one_that_follows_something_else(url: str, tmp_path: Path) -> None:
+    for name, text in (("a", "modules: ["), ("b", document("shop")), ("c", document("shop"))):
+        (tmp_path / name).mkdir()
+        (tmp_path / name / "shop.yaml").write_text(text)
+
+    def looked(table: str, folder: str) -> list[str]:
+        with opened(url) as ledger:
+            with MetadataMonitor(str(tmp_path / table), tmp_path / folder, 0.05, ledger=ledger, settle_seconds=0) as monitor:
+                monitor.run_continuous(max_iterations=1)
+            return [status for status, _ in kept(ledger, "monitor")]
+
+    assert looked("one/etl_control", "a") == ["open"]
+    assert looked("other/etl_control", "b") == ["open"], "another control table"
+    assert looked("one/etl_control", "c") == ["open"], "another folder"
+    assert looked("one/etl_control", "a") == ["open"]
+    (tmp_path / "a/shop.yaml").write_text(document("shop"))
+    assert looked("one/etl_control", "a") == ["resolved"]
 
 
 SAMPLE = """

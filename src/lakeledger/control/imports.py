@@ -93,11 +93,11 @@ class Importer:
         said = ((row, files[row.module_name]) for row in made.said)
         if (new := [each for each in said if not last.says(*each)]) or made.gone:
             with self._store.write() as tx:
-                memory.remember(tx, self._table.identity, ((row, self._name(file)) for row, file in new), self._actor)
+                memory.remember(tx, self._table.identity, ((row, self.name(file)) for row, file in new), self._actor)
                 memory.forget(tx, self._table.identity, made.gone)
         return snapshot
 
-    def _name(self, file: str) -> str:
+    def name(self, file: str) -> str:
         """A file as it is remembered: within the project relative to it, so that it is the same one when the project moves."""
         project = project_of(self._table)
         return Path(file).relative_to(project).as_posix() if project and Path(file).is_relative_to(project) else file

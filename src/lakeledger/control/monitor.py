@@ -72,9 +72,12 @@ class MetadataMonitor:
         self._interval = check_interval_seconds
         self._settle_seconds = settle_seconds
         self._files = Files(settle_seconds)
+        table, base = self._opened.deployment.table, Path(self._opened.deployment.base)
+        self._importer = Importer(self._opened.store, self._opened.worker.name, table, base, self._files.load_all)
         self._tell = tell
         self._stop = threading.Event()
-        self._failures = self._opened.background(WATCHER)
+        followed = [table.identity, *([self._importer.name(str(self._folder))] if self._folder else [])]
+        self._failures = self._opened.background(WATCHER, " ".join(followed))
         self._unwatched: str | None = None
 
     def __enter__(self) -> Self:
@@ -171,10 +174,9 @@ class MetadataMonitor:
     def _import(self, errors: list[str]) -> Import | None:
         if self._folder is None:
             return None
-        folder, deployment = self._folder, self._opened.deployment
-        importer = Importer(self._opened.store, self._opened.worker.name, deployment.table, Path(deployment.base), self._files.load_all)
+        folder = self._folder
         try:
-            found = self._again(lambda: importer.load(folder))
+            found = self._again(lambda: self._importer.load(folder))
         except LakeledgerError as error:
             errors.append(str(error))
             return None

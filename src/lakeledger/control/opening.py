@@ -39,13 +39,13 @@ class OpenLedger(Protocol):
 class Opened:
     """A control table with its jobs, and the store behind it; `close` closes what was opened for it.
 
-    `background` gives a part of the background the place where it reports what fails.
+    `background` gives a part of the background, and what it works at, the place where it reports what fails.
     """
 
     deployment: Deployment
     store: Store
     worker: Worker
-    background: Callable[[str], Failures]
+    background: Callable[[str, str], Failures]
     owns_store: bool
 
     def close(self) -> None:

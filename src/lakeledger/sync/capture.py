@@ -37,14 +37,17 @@ class Capture:
         self.positions = Positions(store, worker.name)
         self.schemas = Schemas(store, worker.name, self.retention.schema_versions)
         self.errors = Errors(store, worker.name, masking, RetryPolicy(settings.retry_seconds, cap_seconds=settings.retry_cap_seconds))
-        self._kept = KeptFailures(self.errors, worker.node_id)
-        self._background: dict[str, Failures] = {}
+        self._worker = worker
+        self._background: dict[tuple[str, str], Failures] = {}
         self.dead_letters = DeadLetters(store, worker.name, masking, self.background("replay"))
         self.runs = SyncRuns(store, worker, lease_seconds, self.background("heartbeats"))
 
-    def background(self, part: str) -> Failures:
-        """Where a part of the background reports what fails: it is logged, and kept in the error log."""
-        return self._background.setdefault(part, Failures(part, self._kept))
+    def background(self, part: str, owner: str = "") -> Failures:
+        """Where a part of the background reports what fails: it is logged, and kept in the error log.
+
+        Parts that work side by side at different things have different owners, so that none settles what failed for another.
+        """
+        return self._background.setdefault((part, owner), Failures(part, KeptFailures(self.errors, self._worker, owner)))
 
     def statistics(self, schema_name: str | None = None, hours: float = 24) -> dict[str, Any]:
         """How capture did in the last hours: of one schema or of all. Rates of nothing are None."""
