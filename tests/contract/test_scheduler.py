@@ -21,6 +21,7 @@ from lakeledger.jobs import JobSpec
 from lakeledger.jobs.scheduler import Due, Outcome, Scheduler
 from lakeledger.jobs.triggers import TableVersion
 from lakeledger.runs import Status
+from lakeledger.sync.capture import Capture
 
 # When runs start
 
@@ -425,6 +426,27 @@ def test_what_is_wrong_with_a_job_is_over_when_it_works_again(world: World, tmp_
     execute(world.ledger, "update local_jobs set settings = :repaired where job_id = :id", repaired=repaired, id=job)
     world.tick(scheduler, SIX + 2 * MINUTE)
     assert world.problems == []
+
+
+@pytest.mark.parametrize("restarted", [False, True])
+def test_what_is_wrong_with_a_job_is_over_when_the_job_is_gone(world: World, restarted: bool) -> None:
+    watching = world.job("watching", trigger={"file_arrival": {"url": "nonsense://place"}})
+    paused = world.job("paused", trigger={"file_arrival": {"url": "nonsense://place"}})
+    daily = world.job("daily", schedule=DAILY)
+    execute(world.ledger, "update local_jobs set settings = :it where job_id = :id", it={"schedule": {"cron": "nonsense"}}, id=daily)
+    world.gate.set()
+    scheduler = world.scheduler()
+    assert world.tick(scheduler, SIX) == ["daily"]
+    assert scheduler.drain(20)
+    assert len(world.problems) == 3
+    world.backend.delete(watching)
+    world.backend.delete(daily)
+    world.backend.pause(paused)
+    if restarted:
+        scheduler = world.scheduler(failures=Capture(world.ledger.store, world.ledger.worker, 60).background("scheduler"))
+    world.tick(scheduler, SIX + MINUTE)
+    notes = [error.resolution_note for error in world.ledger.errors.list("resolved", schema="lakeledger", table="scheduler")]
+    assert sorted(map(str, notes)) == ["its trigger is paused or gone", "the job was deleted", "the job was deleted"]
 
 
 def test_a_paused_trigger_does_not_look(world: World, tmp_path: Path) -> None:

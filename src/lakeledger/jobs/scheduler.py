@@ -293,6 +293,7 @@ class Scheduler:
         if _was_just_done(self._looked_at, at, self._look_every):
             return
         self._looked_at = at
+        self._settle_what_is_gone()
         with self._store.read() as tx:
             jobs = [LocalJob(**row) for row in tx.all(sql.watching_jobs)]
             counts = queue.count_open(tx)
@@ -303,6 +304,19 @@ class Scheduler:
                     if now_kept and LocalJob(**now_kept) == job and not _is_full(job, queue.count_open(tx)):
                         tx.execute(sql.set_seen, job_id=job.job_id, seen=fired.seen)
                         queue.add(tx, job.job_id, fired.cause, at, BY_ITSELF, reason=fired.reason)
+
+    def _settle_what_is_gone(self) -> None:
+        """What failed at a job that was deleted, or at a trigger that nobody looks at any more, is over."""
+        failing = [(subject, *subject.partition(" of ")[::2]) for subject in self._failures.subjects if subject]
+        if not failing:
+            return
+        with self._store.read() as tx:
+            jobs = {job_id: tx.one(sql.find_local, job_id=job_id) for _, _, job_id in failing}
+        for subject, what, job_id in failing:
+            if (job := jobs[job_id]) is None:
+                self._failures.clear(subject, "the job was deleted")
+            elif what == "trigger" and not job["watches"]:
+                self._failures.clear(subject, "its trigger is paused or gone")
 
     def _look_for(self, job: LocalJob, at: datetime) -> Fired | None:
         trigger: dict[str, Any] = job.settings.get("trigger") or {}
