@@ -27,6 +27,7 @@ from lakeledger.runs import store as run_store
 from lakeledger.runs.explain import Explanation, explain
 from lakeledger.sync import Advance, Capture, Source, parse_source
 from lakeledger.sync.kinds import PositionLike, as_position
+from lakeledger.sync.lost_steps import note_lost_step
 from lakeledger.tables import Committed, Tables, parse_name
 from lakeledger.tables import store as table_store
 from lakeledger.tables.checksums import Checksums
@@ -67,7 +68,7 @@ class Ledger:
         settings = self.settings
         self.store = store
         self.worker = this_worker()
-        self.runs = Runs(self.store, self.worker)
+        self.runs = Runs(self.store, self.worker, note_lost_step)
         self.tables = Tables(self.store, self.worker, self._warehouse.path)
         self.sync = Capture(self.store, self.worker, settings.lease_seconds, settings.capture, settings.retention)
         self.positions = self.sync.positions
@@ -284,7 +285,8 @@ class Ledger:
         return TaskLedger(self, step, spark)
 
     def _begin(self, new: NewRun) -> ActiveRun:
-        return ActiveRun(self.store, new, self.worker, self.settings.lease_seconds, failures=self.sync.background("heartbeats"))
+        failures = self.sync.background("heartbeats")
+        return ActiveRun(self.store, new, self.worker, self.settings.lease_seconds, note_lost_step, failures=failures)
 
     def _fence(self, run: ActiveRun | ActiveStep | None) -> Fence | None:
         """The right to commit in whose name a write is made; None if it needs a run of its own."""
@@ -331,7 +333,7 @@ class TaskLedger(Ledger):
     def _begin(self, new: NewRun) -> ActiveRun:
         part = replace(new, parent_run_id=new.parent_run_id or self._step.fence.run_id)
         failures = self._whole.sync.background("heartbeats")
-        return ActiveRun(self._whole.store, part, self.worker, self.settings.lease_seconds, self._step.fence, failures)
+        return ActiveRun(self._whole.store, part, self.worker, self.settings.lease_seconds, note_lost_step, self._step.fence, failures)
 
     def _fence(self, run: ActiveRun | ActiveStep | None) -> Fence:
         if run is None or run.fence.run_id == self._step.fence.run_id:

@@ -25,6 +25,7 @@ from lakeledger.jobs.scheduler import Outcome, Scheduler
 from lakeledger.runs import ActiveRun, NewRun, Status
 from lakeledger.sync.background import BackgroundCleanup
 from lakeledger.sync.dead_letters import DeadLetter, DeadLetters, NewLetter
+from lakeledger.sync.lost_steps import note_lost_step
 from lakeledger.sync.masking import Masking
 
 
@@ -162,7 +163,7 @@ def test_secrets_are_neither_logged_nor_kept(ledger: Ledger, caplog: pytest.LogC
 def test_heartbeats_that_fail_are_logged_and_in_the_ledger_when_it_is_back(ledger: Ledger, caplog: pytest.LogCaptureFixture) -> None:
     switch = Switch(ledger.database)
     store = Store(cast("Database", switch), ledger.store.tenant_id)
-    with ActiveRun(store, NewRun("load"), ledger.worker, 0.3, failures=ledger.sync.background("heartbeats")):
+    with ActiveRun(store, NewRun("load"), ledger.worker, 0.3, note_lost_step, failures=ledger.sync.background("heartbeats")):
         switch.away = True
         wait_until(lambda: len(switch.refused) >= 2)
         assert kept(ledger, "heartbeats") == []

@@ -171,7 +171,7 @@ def plain(value):
     result = run(sqlite_ledger, module(call("a", "tell", given)), tmp_path)
     assert only(result).error is None
     metadata = logged(sqlite_ledger, result)[0].metadata
-    assert {name: metadata[name] for name in metadata if name != "execution_order"} == seen
+    assert {name: metadata[name] for name in metadata if name not in ("module", "execution_order")} == seen
 
 
 def test_a_parameter_that_a_function_does_not_have_is_named(sqlite_ledger: Ledger, tmp_path: Path) -> None:

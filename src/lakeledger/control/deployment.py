@@ -22,6 +22,7 @@ from lakeledger.jobs import OWNER_TAG, Job, JobBackend, JobSpec, tracking
 from lakeledger.jobs.settings import merge, normalise
 from lakeledger.jobs.tracking import TrackedJob
 from lakeledger.runs import ActiveRun, NewRun, Worker, user_name
+from lakeledger.sync.lost_steps import note_lost_step
 
 if TYPE_CHECKING:
     from lakeledger.control.documents import Module
@@ -131,7 +132,7 @@ class Deployment:
             now = self.plan(prefer=prefer, prune=prune, modules=modules)
             _check_current(plan, now)
             return self._leave(now)
-        with ActiveRun(self._store, self._new_run(plan), self._worker, self._lease_seconds) as run:
+        with ActiveRun(self._store, self._new_run(plan), self._worker, self._lease_seconds, note_lost_step) as run:
             now = self.plan(prefer=prefer, prune=prune, modules=modules)
             _check_current(plan, now)
             done = []

@@ -5,6 +5,7 @@ from __future__ import annotations
 from lakeledger.db import Store
 from lakeledger.jobs import OWNER_TAG, Job, JobBackend, tracking
 from lakeledger.runs import ActiveRun, NewRun, Worker, user_name
+from lakeledger.sync.lost_steps import note_lost_step
 
 
 def delete_job(store: Store, worker: Worker, backend: JobBackend, job: Job, reason: str | None, lease_seconds: float) -> str:
@@ -17,7 +18,7 @@ def delete_job(store: Store, worker: Worker, backend: JobBackend, job: Job, reas
     about = {**known, "backend": backend.name, "version": version, "reason": reason}
     name = f"apply:{control_table.rstrip('/').rpartition('/')[2]}"  # as the run log knows what is done to its jobs
     new = NewRun(name, trigger_by=user_name(), run_kind="maintenance", parameters=about, exclusive=True)
-    with ActiveRun(store, new, worker, lease_seconds) as run:
+    with ActiveRun(store, new, worker, lease_seconds, note_lost_step) as run:
         told = ["deleted by hand" + (f": {reason}" if reason else "")]
         with run.step(job.module_name or job.name, "job", action="remove", job_id=job.job_id, changes=told):
             backend.delete(job.job_id)

@@ -10,6 +10,7 @@ from lakeledger.jobs.local import get_job
 from lakeledger.jobs.model import ENDINGS, JobRun
 from lakeledger.runs import Status, Worker, recovery
 from lakeledger.runs.worker import is_gone
+from lakeledger.sync.lost_steps import note_lost_step
 
 
 def is_lost(tx: Transaction, run: JobRun, worker: Worker) -> bool:
@@ -28,7 +29,7 @@ def settle(tx: Transaction, run: JobRun, worker: Worker, at: datetime) -> None:
     if found is None:
         queue.again(tx, run, run.start_after, f"{run.claimed_by} was lost before it began")
         return
-    ended = recovery.settle(tx, found, worker.name) if found.is_open else found
+    ended = recovery.settle(tx, found, worker.name, note_lost_step) if found.is_open else found
     if ended.status == Status.FAILED and recovery.was_lost(ended):
         queue.lose(tx, job, run, at, ended.error_message or f"{run.claimed_by} was lost", ended.id)
     else:

@@ -130,7 +130,7 @@ class _Board:
         self._stop = stop
         self._interrupt = interrupt
         self._tasks = {task.key: task for task in tasks(module)}
-        steps = shared.run.plan([_new_step(task) for task in self._tasks.values()])
+        steps = shared.run.plan([_new_step(self._module, task) for task in self._tasks.values()])
         self._steps: dict[str, ActiveStep] = dict(zip(self._tasks, steps, strict=True))
         # What each task that is not settled still waits for.
         self._missing = {key: set(task.waits_for) for key, task in self._tasks.items()}
@@ -190,7 +190,7 @@ class _Board:
     def _start(self, task: Task, number: int) -> None:
         step = self._steps[task.key]
         if number > 1:
-            (step,) = self._run.plan([_new_step(task, number)])
+            (step,) = self._run.plan([_new_step(self._module, task, number)])
         attempt = Attempt(self._module, task, number, self._shared.context(step), self._finished.put)
         self._running[task.key] = attempt
         attempt.start(self._progress)
@@ -283,10 +283,12 @@ class _Board:
     def _stop_all(self) -> NoReturn:
         run = self._run.stop(cancelled("it was told to stop"))
         self._let_go()
+        with self._store.read() as tx:
+            steps = {step.id: step.status for step in run_log.steps(tx, run.id)}
         for attempt in self._running.values():
             attempt.keep_output()
-            if run.status == Status.FAILED and run.error_message:
-                attempt.keep_error(run.error_message)
+            if run.status == Status.FAILED and run.error_message and steps[attempt.context.step.id] != Status.FAILED:
+                attempt.keep_error(run.error_message)  # Of a step that FAILED, whoever ended it said why.
         self._running.clear()
         raise Fenced(f"{run_log.ended(run)}; nothing more is started")
 
@@ -304,7 +306,8 @@ class _Board:
         return self._run.run.worker_instance or ""
 
 
-def _new_step(task: Task, number: int = 1) -> NewStep:
+def _new_step(module: str, task: Task, number: int = 1) -> NewStep:
     source, kind = task.source, task.source.transformation_config.task_type
     done_by = DoneBy.COMMIT if kind in LOADS else DoneBy.END
-    return NewStep(source.source_id, kind, source.target or None, {"execution_order": source.execution_order}, number, done_by)
+    about = {"module": module, "execution_order": source.execution_order}
+    return NewStep(source.source_id, kind, source.target or None, about, number, done_by)

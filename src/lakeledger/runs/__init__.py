@@ -29,6 +29,7 @@ from lakeledger.runs.model import (
     failed,
     skipped,
 )
+from lakeledger.runs.recovery import NoteLost
 from lakeledger.runs.worker import Worker, this_worker, user_name
 
 __all__ = [
@@ -64,6 +65,7 @@ class Runs:
 
     _store: Store
     _worker: Worker
+    _note_lost: NoteLost
 
     def get(self, run_id: Id) -> Run:
         """The run with that id, or with an id that begins so. Raises NotFound."""
@@ -113,4 +115,4 @@ class Runs:
         With `silence` also those that gave no sign for so long, with `max_age` also those that live but began so long ago.
         """
         with self._store.write() as tx:
-            return recovery.recover(tx, self._worker, max_age, kind=kind, silence=silence)
+            return recovery.recover(tx, self._worker, self._note_lost, max_age, kind=kind, silence=silence)

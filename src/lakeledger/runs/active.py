@@ -17,6 +17,7 @@ from lakeledger.redaction import scrub_value
 from lakeledger.runs import recovery, store
 from lakeledger.runs.heartbeats import BEATS, HASTY_BEATS
 from lakeledger.runs.model import Counters, DoneBy, Fence, NewRun, NewStep, Outcome, Run, Step, cancelled, completed, failed, skipped
+from lakeledger.runs.recovery import NoteLost
 from lakeledger.runs.worker import Worker
 
 INTERRUPTED_SECONDS = 5.0
@@ -36,10 +37,12 @@ class ActiveRun:
         new: NewRun,
         worker: Worker,
         lease_seconds: float,
+        note_lost: NoteLost,
         within: Fence | None = None,
         failures: Failures | None = None,
     ) -> None:
         self._store = ledger_store
+        self._note_lost = note_lost
         self._within = within
         self._failures = failures or Failures("heartbeats")
         self._new = new
@@ -66,7 +69,7 @@ class ActiveRun:
         return Fence(self.run.id, self.run.lease_token, within=self._within)
 
     def __enter__(self) -> Self:
-        self._run = start(self._store, self._new, self._worker, self._lease_seconds)
+        self._run = start(self._store, self._new, self._worker, self._lease_seconds, self._note_lost)
         threading.Thread(target=self._keep_alive, name=f"heartbeat-{self.id[-6:]}", daemon=True).start()
         return self
 
@@ -227,13 +230,13 @@ class ActiveStep:
         self._step = self._store.persist(finish, _patience(outcome))
 
 
-def start(ledger_store: Store, new: NewRun, worker: Worker, lease_seconds: float) -> Run:
+def start(ledger_store: Store, new: NewRun, worker: Worker, lease_seconds: float, note_lost: NoteLost) -> Run:
     """Begin a run. It takes over from a lost one that holds its pipeline or its key. Raises Conflict that names a living holder.
 
     A holder whose lease ran out is given its time to answer, at most half a lease, before it counts as lost.
     """
     _wait_for_answers(ledger_store, new, worker)
-    new = replace(new, retry_of=new.retry_of or _settle_lost(ledger_store, new, worker))
+    new = replace(new, retry_of=new.retry_of or _settle_lost(ledger_store, new, worker, note_lost))
     with ledger_store.write() as tx:
         if new.exclusive and (held := store.holder(tx, new.pipeline_id)):
             raise Conflict(f"{new.pipeline_id} is already running: {_holding(held)}", retryable=True)
@@ -269,7 +272,7 @@ def _silent_until(ledger_store: Store, new: NewRun, worker: Worker) -> str | Non
     return max((f"{until:%H:%M:%S}" for run in waited_for if (until := recovery.answer_time(run))), default=None)
 
 
-def _settle_lost(ledger_store: Store, new: NewRun, worker: Worker) -> str | None:
+def _settle_lost(ledger_store: Store, new: NewRun, worker: Worker, note: NoteLost) -> str | None:
     """End the lost runs that are in the way, for good, even if the new run is then refused. The id of one of them, if any."""
     if not new.exclusive and new.idempotency_key is None:
         return None
@@ -278,7 +281,7 @@ def _settle_lost(ledger_store: Store, new: NewRun, worker: Worker) -> str | None
             return None
     with ledger_store.write() as tx:
         lost = [run for run in store.in_the_way(tx, new) if recovery.is_lost(tx, run, worker)]
-        return next(iter([recovery.settle(tx, run, worker.name).id for run in lost]), None)
+        return next(iter([recovery.settle(tx, run, worker.name, note).id for run in lost]), None)
 
 
 def _holding(held: Run) -> str:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from dataclasses import replace
 from datetime import UTC, datetime, timedelta
 
@@ -12,16 +13,24 @@ from lakeledger.runs.worker import Worker, is_gone
 
 # In the details of a run that failed because its worker was lost: which one that was.
 LOST = "lost_worker"
+# Writes down, in the transaction that ends it, that a step failed because its worker was lost.
+NoteLost = Callable[[Transaction, Step], None]
 
 
 def recover(
-    tx: Transaction, worker: Worker, max_age: timedelta | None = None, *, kind: str | None = None, silence: timedelta | None = None
+    tx: Transaction,
+    worker: Worker,
+    note: NoteLost,
+    max_age: timedelta | None = None,
+    *,
+    kind: str | None = None,
+    silence: timedelta | None = None,
 ) -> list[Run]:
     """End every run whose worker is lost or was silent for so long, and every one older than max_age. The ended runs are returned."""
     store.suspect(tx)
     found = [run for run in store.open_runs(tx) if kind in (None, run.run_kind)]
     ended = [run for run in found if is_lost(tx, run, worker) or _was_silent(tx, run, silence) or _is_older(tx, run, max_age)]
-    return [settle(tx, run, worker.name) for run in ended]
+    return [settle(tx, run, worker.name, note) for run in ended]
 
 
 def is_lost(tx: Transaction, run: Run, worker: Worker) -> bool:
@@ -47,12 +56,14 @@ def answer_time(run: Run) -> datetime | None:
     return run.suspected_at + max((run.lease_expires_at - (run.heartbeat_at or run.start_time)) / 2, timedelta(0))
 
 
-def settle(tx: Transaction, run: Run, actor: str) -> Run:
-    """End a lost run and its open steps by what the ledger says was committed."""
+def settle(tx: Transaction, run: Run, actor: str, note: NoteLost) -> Run:
+    """End a lost run and its open steps by what the ledger says was committed; `note` is told which of them failed."""
     steps = store.steps(tx, run.id)
     for step in steps:
         if step.status in (Status.PENDING, Status.RUNNING):
-            store.finish_step(tx, step.id, step_verdict(step, _worker_of(run)), actor)
+            ended = store.finish_step(tx, step.id, step_verdict(step, _worker_of(run)), actor)
+            if ended.status == Status.FAILED:
+                note(tx, ended)
     return store.finish(tx, run.id, verdict(run, steps), actor)
 
 

@@ -16,6 +16,7 @@ from lakeledger.redaction import scrub_value
 from lakeledger.runs import Counters, Fence, Heartbeats, NewRun, Outcome, Run, Status, Worker, failed, recovery
 from lakeledger.runs import store as run_store
 from lakeledger.sync.lookup import word
+from lakeledger.sync.lost_steps import note_lost_step
 from lakeledger.sync.masking import plain
 
 KIND = "sync"
@@ -192,7 +193,7 @@ class SyncRuns:
     def recover(self, silence: timedelta | None = None) -> Sequence[SyncRun]:
         """End the runs whose worker is lost, or gave no sign for so long. A living one is never ended for its age."""
         with self._store.write() as tx:
-            ended = recovery.recover(tx, self._worker, kind=KIND, silence=silence)
+            ended = recovery.recover(tx, self._worker, note_lost_step, kind=KIND, silence=silence)
         return [as_sync_run(run) for run in ended]
 
     def close(self) -> None:

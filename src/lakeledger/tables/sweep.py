@@ -13,6 +13,7 @@ from lakeledger.names import TableName
 from lakeledger.runs import Worker, recovery
 from lakeledger.runs import store as run_store
 from lakeledger.runs.worker import is_gone
+from lakeledger.sync.lost_steps import note_lost_step
 from lakeledger.tables import store
 from lakeledger.tables.verify import DATA, run_of
 
@@ -45,7 +46,7 @@ def sweep(handle: Store, worker: Worker, warehouse: str, grace: timedelta = GRAC
     with handle.write() if delete else handle.read() as tx:
         began = tx.now
         if delete:
-            recovery.recover(tx, worker)
+            recovery.recover(tx, worker, note_lost_step)
     storage = Storage(warehouse)
     leftovers: list[Leftover] = []
     folders, young = list(_table_folders(storage)), set[str]()
