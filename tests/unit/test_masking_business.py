@@ -39,6 +39,12 @@ GENERATED = "aB3dE5gH1jK2mN4pQ6rS7tU8vW9xY0zA" * 2 + "=="
             {"email": "key@pass.example"},
         ),
         {"path": "s3://bucket/orders/account_key=1042/pass=yes/part-0.parquet"},
+        *(
+            {"storage_key": "s3://bucket/Year=2026/month=01/part-00000.snappy.parquet"},
+            {"storage_key": "Orders/2026/EU/parts/00000000001/a"},
+        ),
+        *({"subscription_key": "urn:sub:Shop-EU:2026-01-02:customer:1042:Plan"}, {"account_key": "Shop-EU_customer-0001_Order-2026-11-17"}),
+        *({"shared_key": "Order-2026-11-17T00:00:00Z-customer-0001"}, {"note": "shared_key=Order-2026-11-17T00:00:00Z-customer-0001"}),
     ],
     ids=repr,
 )
@@ -92,6 +98,20 @@ def test_what_is_surely_a_secret_is_not_kept(record: dict[str, Any]) -> None:
 
 def test_a_generated_value_under_the_name_of_a_business_key_is_a_credential() -> None:
     assert Masking().mask({"account_key": GENERATED, "storage_key": HASH}).data == {"account_key": MASK, "storage_key": HASH}
+
+
+@pytest.mark.parametrize(
+    "value",
+    [
+        GENERATED[:32],
+        "aB3/dE5gH1jK2mN4pQ6r+7tU8vW9xY0zAbC1/eFg",
+        "aB3-dE5gH1_K2mN-pQ6rS7t_8vW9xY-zA1bC2dE=",
+        "8LKN3mKk2rMhcZk-Ji2VOFVV-W_cN_j6vTdDWUMdTJUOAzFu",
+    ],
+)
+def test_whatever_alphabet_a_credential_is_written_in_it_is_not_kept(value: str) -> None:
+    for record in ({"access_key": value}, {"note": f"access_key={value}."}, {"note": f"the access_key={value}, again"}):
+        assert value not in str(Masking().mask(record).data)
 
 
 def test_what_is_unmasked_is_kept_whatever_it_is_called() -> None:

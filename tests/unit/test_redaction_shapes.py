@@ -76,6 +76,8 @@ def test_a_shape_is_a_secret_also_in_business_data(text: str, expected: str) -> 
             "CONNECT TO db USER a USING hunter2",
         ),
         *('OPTIONS (password "hunter2")', "OPTIONS (user 'a', password 'hunter2')", 'USING jdbc OPTIONS (url "x", dbPassword "hunter2")'),
+        *("OPTIONS ('password' 'hunter2')", "OPTIONS (`url` 'x', `password` 'hunter2')", 'OPTIONS ( "dbPassword" "hunter2" , "x" "y")'),
+        *("ALTER USER e IDENTIFIED BY hunter2 REPLACE hunter2", 'alter user e identified by "hunter2" replace "hunter2old"'),
         *("CREATE SECRET s (TYPE s3, KEY_ID 'x', SECRET 'hunter2')", "COPY t ACCESS_KEY_ID 'A' SECRET_ACCESS_KEY 'hunter2'"),
         *("CREDENTIALS 'aws_access_key_id=A;aws_secret_access_key=hunter2'", "CREDENTIALS=(AWS_KEY_ID='a' AWS_SECRET_KEY='hunter2')"),
         *("Key (api_key)=(hunter2) already exists.", "Key (tenant, password)=(1, hunter2) already exists."),
@@ -93,6 +95,7 @@ def test_no_statement_lets_a_password_out(text: str) -> None:
         *("redis-cli -h h -a hunter2", "sqlcmd -S h -U sa -P hunter2", "sqlplus scott/hunter2@orcl", "http --auth a:hunter2 h"),
         *("-password hunter2", "--db-pass hunter2", "--api-key 'hunter2'", "-Djavax.net.ssl.keyStorePassword=hunter2"),
         *("machine h login ann password hunterone", "openssl -passin pass:hunter2", "export AWS_SECRET_ACCESS_KEY=hunter2"),
+        *("aws configure set aws_secret_access_key hunter2", "aws --profile dev configure set profile.dev.aws_session_token 'hunter2'"),
     ],
 )
 def test_no_command_line_lets_a_password_out(text: str) -> None:
@@ -123,6 +126,37 @@ def test_no_message_lets_a_password_out(text: str) -> None:
     assert "hunter2" not in scrub(text)
 
 
+def test_a_block_of_yaml_is_one_value() -> None:
+    text = """
+db:
+    password: |
+      hunter2
+
+        hunter2 goes on
+    token: >-  # folded
+      hunter2
+    old_password: |
+    user: ann
+secret: |2-
+  hunter2
+name: shop"""
+    for rules in (CONFIGURATION, RECORD):
+        assert (
+            scrub(text, rules=rules)
+            == """
+db:
+    password: |
+      ***
+    token: >-  # folded
+      ***
+    old_password: ***
+    user: ann
+secret: |2-
+  ***
+name: shop"""
+        )
+
+
 INNOCENT = """
 the password is wrong
 FATAL: password authentication failed for user "ann" (SQLSTATE 28P01)
@@ -138,6 +172,9 @@ account_key=1042, storage_key=42, shared_key = 12.5, account_key: 2026-01-02, au
 Key (account_key)=(1042) is not present in table "accounts".
 duplicate key value violates unique constraint "users_api_key_key"
 Column 'password' cannot be resolved
+expected one of ('id' 'password', 'token'), options ('password' string, 'header' 'true')
+where name in ('a', 'password' 'b' or
+aws configure set region eu-central-1
 syntax error, unexpected token ')' , expected ident
 Secret 'db-creds' not found in scope 'prod'
 Secret does not exist with scope: prod and key: db
@@ -202,6 +239,8 @@ UNITS = [
         "authorization: digest ",
     ),
     *("Q~://cookie: ", "a=/token=", "token.-a", "/cookie: ", "auth='basic ", "token 'x "),
+    *("password: |\n a\n", "password: |\n", "password: |\n ", "token: >\n  \n", "('password' ", "('password' 'x' ", "aws configure set "),
+    *("create user identified by a replace ", "aws ", " a\n", "password: |\n a\n\n"),
     *("aaaaaaaaaaaaaa.atlasv1.", "password=a b;", '("password",', "\\u0022password\\u0022:\\u0022", "basic aaaaaaaaaaaaaaaaaa"),
 ]
 

@@ -37,6 +37,11 @@ _SCHEME = lazy(
     r"|(?P<line>(?:digest|oauth|hawk|aws4-[\w-]{1,20}|sharedaccesssignature)[ \t]{1,8}))",
     re.IGNORECASE,
 )
+# A block of YAML: `password: |`, and below it what is indented.
+_BLOCK = lazy(
+    r"[|>][-+\d]{0,2}[ \t]*+(?:\#[^\n]*+)?\r?\n(?:[ \t]*+\r?\n)*+"
+    r"(?P<indent>[ \t]++)(?P<secret>\S[^\n]*+(?:\n(?:(?P=indent)[^\n]*+|[ \t]*+(?=\r?\n)))*+)"
+)
 _LINE = lazy(r"[^\r\n'\"]+")
 # A backslash before a quote belongs to the quote.
 _BARE_VALUE = lazy(r"['\"]?(?:[^\s&;,'\"\\]|\\(?!\\{0,6}['\"]))+")
@@ -56,7 +61,7 @@ def named(text: str) -> Iterator[Found]:
         sure, in_path = grade(name), assigned.start() > 0 and text[assigned.start() - 1] == "/"
         # `/token=7/` is a column. What is passed over is passed over before its value is read, which may be long.
         is_column = in_path and (sure is not Grade.SECRET or _PARTITION.match(text, at))
-        if sure is Grade.NONE or is_column or (assigned["said"] and _is_prose(name, text, at)):
+        if sure is Grade.NONE or is_column or (assigned["said"] and _is_prose(name, text, at) and not _block_at(text, at)):
             continue
         found = value_at(text, at, name, assigned.lastgroup or "")
         if found and _is_given(text, assigned, found):
@@ -111,7 +116,17 @@ def _found_at(text: str, at: int, name: str, how: str) -> Found | None:
     return _bare_at(text, at, name, how)
 
 
+def _block_at(text: str, at: int) -> re.Match[str] | None:
+    """The block of YAML that is announced there: it is indented further than the line of its name."""
+    if (block := _BLOCK.match(text, at)) is None:
+        return None
+    line = text[text.rfind("\n", 0, at) + 1 : at]
+    return block if len(block["indent"]) > len(line) - len(line.lstrip(" \t")) else None
+
+
 def _bare_at(text: str, at: int, name: str, how: str) -> Found | None:
+    if how == "said" and (block := _block_at(text, at)):
+        return Found(*block.span("secret"), name)
     parts = words(name)
     scheme = _SCHEME.match(text, at) if "authorization" in parts else None
     at = scheme.end() if scheme else at

@@ -41,7 +41,7 @@ SHAPES = (
     Finder(_by_shape(statements.GO), ("@tcp", "@udp", "@unix")),
     Finder(_by_shape(statements.USER_FLAG), ("-u", "--auth")),
     Finder(_by_shape(statements.NETRC), ("login",)),
-    Finder(_by_shape(statements.COMMAND), (*_COMMANDS, " using")),
+    Finder(_by_shape(statements.COMMAND), (*_COMMANDS, " using", "configure")),
 )
 TOKENS = _by_shape(tokens.TOKEN)
 

@@ -25,6 +25,8 @@ _LABELLED = ("value", "default", "before", "after", "ours", "theirs")
 
 _MEASURE = r"\d{4}-\d\d-\d\d(?:[T ][\d:.,]{1,15}(?:Z|[+-]\d\d:?\d\d)?)?|\d\d:\d\d(?::\d\d(?:\.\d{1,9})?)?|[+-]?\d{1,40}\.\d{1,40}"
 _DATE_OR_DECIMAL = lazy(_MEASURE)
+# What keys are written in, and what is left of one between its signs: chance seldom puts two of them close together, people do.
+_BASE64, _RUN, _AROUND = lazy(r"[A-Za-z0-9+/_-]{32,}={0,2}"), lazy(r"[A-Za-z0-9]{12,}"), "'\"()[]{}<>.,:;!?"
 _NUMBER_OR_FLAG = lazy(rf"{_MEASURE}|[+-]?\d{{1,40}}|true|false|yes|no|y|n|on|off|ok|none|null", re.IGNORECASE)
 _SENT = lazy(
     r"(?:bearer|basic|token|digest|negotiate|ntlm|hawk|oauth|aws4-[\w-]{1,20}|sharedkey|sharedaccesssignature)\s+\S", re.IGNORECASE
@@ -206,15 +208,21 @@ def _label(entry: dict[Any, Any], rules: Rules) -> str:
 def _is_generated(name: str, value: str) -> bool:
     """Whether a value that may be a business key is a credential: long and of all kinds of characters, or written as a header is.
 
-    Hashes and UUIDs are what business keys are made of.
+    Hashes, UUIDs, paths, URNs and words with dashes between are what business keys are made of.
     """
     parts = words(name)
     if "authorization" in parts or "auth" in parts:
         return _SENT.match(value) is not None
     if parts[-1] == "cookie":
         return "=" in value
-    kinds = (str.islower, str.isupper, str.isdigit)
-    return len(value) >= 2 * _LONG and " " not in value and all(any(map(kind, value)) for kind in kinds)
+    if any(part.endswith(("key", "keys")) for part in parts):
+        value = value.strip(_AROUND)
+        return bool(_BASE64.fullmatch(value)) and (value.endswith("=") or any(map(_is_mixed, _RUN.findall(value))))
+    return len(value) >= 2 * _LONG and " " not in value and _is_mixed(value)
+
+
+def _is_mixed(value: str) -> bool:
+    return all(any(map(kind, value)) for kind in (str.islower, str.isupper, str.isdigit))
 
 
 def _ends(path: str) -> Iterator[str]:

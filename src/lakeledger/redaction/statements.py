@@ -10,14 +10,17 @@ from lakeledger.redaction.found import REFERENCE, Found, is_type
 from lakeledger.redaction.lazy import lazy
 from lakeledger.redaction.names import grade, is_password, words
 
-_SPACED = lazy(r"(?<![\w.-])(?P<name>[\w.-]++)(?:\s{1,8}(?:is|was|are|were|of|to)\b)?(?:(?P<call>\s{0,4}\(\s{0,4})|\s{1,8})(?=[NEn]?['\"])")
-_OPTION = lazy(r"[(,]\s{0,8}\Z")
+_SPACED = lazy(
+    r"(?<![\w.-])(?P<name>[\w.-]++)(?:(?P<closed>['\"`])|\s{1,8}(?:is|was|are|were|of|to)\b)?(?:(?P<call>\s{0,4}\(\s{0,4})|\s{1,8})(?=[NEn]?['\"])"
+)
+_OPTION = lazy(r"[(,]\s{0,8}['\"`]?\Z")
 _AFTER_OPTION = lazy(r"['\"]?\s{0,8}[,)]")
 _ASKED = frozenset(("get", "is", "has", "check", "read", "hash", "verify", "validate", "find", "no"))
 _IDENTIFIED = lazy(
     r"\bidentified\s{1,8}(?:with\s{1,8}['\"]?\w{1,64}['\"]?\s{1,8})?(?:by|as)\s{1,8}(?:(?:password|values)\s{1,8})?",
     re.IGNORECASE,
 )
+_REPLACED = lazy(r"['\"]?\s{1,8}replace\s{1,8}", re.IGNORECASE)
 # Only a statement gives a password without quotes; `identified by its name` is prose.
 _STATEMENT = lazy(r"\b(?:create|alter|grant)\b", re.IGNORECASE)
 _WORDS_OF_A_PASSWORD = lazy(
@@ -43,13 +46,14 @@ _BY_COMMAND = (
     rf"redis-cli{_WORDS}-a[ \t]{{1,4}}",
     rf"(?:sqlcmd|bcp|osql|isql){_WORDS}-P[ \t]{{0,4}}",
     rf"(?:sqlplus|sqlldr|expdp|impdp){_WORDS}[\w$#]{{1,64}}/",
+    rf"aws{_WORDS}configure[ \t]{{1,4}}set[ \t]{{1,4}}[\w.-]{{0,64}}(?:secret_access_key|session_token)[ \t]{{1,4}}",
     r"(?i:connect\s{1,8}to\s{1,8}\S{1,128}\s{1,8}user\s{1,8}\S{1,128}\s{1,8}using)\s{1,8}",
 )
 COMMAND = lazy(rf"\b(?:{'|'.join(_BY_COMMAND)})['\"]?(?P<secret>[^\s'\"@-][^\s'\"@]*)")
 
 
 def quoted(text: str) -> Iterator[Found]:
-    """What SQL gives in quotes, without a sign between: `PASSWORD 'x'`, `OPTIONS (password "x")`, `PASSWORD('x')`."""
+    """What SQL gives in quotes, without a sign between: `PASSWORD 'x'`, `OPTIONS (password "x", 'token' 'y')`, `PASSWORD('x')`."""
     at = 0
     while name := _SPACED.search(text, at):
         at = name.end()
@@ -63,19 +67,24 @@ def quoted(text: str) -> Iterator[Found]:
 def _gives(text: str, name: re.Match[str], end: int) -> bool:
     """Whether the quotes hold what is named before them. `unexpected token 'x'` and `secret 'db' not found` name something else."""
     parts = words(name["name"])
+    is_option = _OPTION.search(text, max(0, name.start() - 10), name.start()) and _AFTER_OPTION.match(text, end)
+    if name["closed"]:
+        return bool(is_option)
     if name["call"]:
         return is_password(name["name"]) and parts[-1] not in ("key", "secret", "secrets") and _ASKED.isdisjoint(parts)
     if len(parts) > 1 or parts[0] in ("password", "passwd", "passphrase", "pwd"):
         return True
-    return bool(_OPTION.search(text, max(0, name.start() - 9), name.start()) and _AFTER_OPTION.match(text, end))
+    return bool(is_option)
 
 
 def identified(text: str) -> Iterator[Found]:
-    """`CREATE USER ann IDENTIFIED BY 'x'`, in the dialects of MySQL, Oracle and others."""
+    """`CREATE USER ann IDENTIFIED BY 'x'`, in the dialects of MySQL, Oracle and others, and the password that it replaces."""
     for clause in _IDENTIFIED.finditer(text):
         found = value_at(text, clause.end(), "password", "identified")
         if found and (found.start > clause.end() or _STATEMENT.search(text, max(0, clause.start() - 256), clause.start())):
             yield found
+            if (old := _REPLACED.match(text, found.end)) and (replaced := value_at(text, old.end(), "password", "identified")):
+                yield replaced
 
 
 def in_prose(text: str) -> Iterator[Found]:
