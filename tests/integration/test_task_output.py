@@ -143,6 +143,25 @@ def silent(): pass
     assert (sys.stdout, sys.stderr, logging.getLogger().handlers) == before
 
 
+def test_what_threads_and_processes_print_is_kept_as_the_guide_says(ledger: Ledger, tmp_path: Path) -> None:
+    steps_py(
+        tmp_path,
+        """\
+import asyncio, contextvars, subprocess
+from concurrent.futures import ThreadPoolExecutor
+def tell():
+    with ThreadPoolExecutor(1) as pool:
+        pool.submit(print, "alone").result()
+        pool.submit(contextvars.copy_context().run, print, "in context").result()
+    asyncio.run(asyncio.to_thread(print, "to thread"))
+    subprocess.run(["echo", "child"])
+    print(subprocess.run(["echo", "captured child"], capture_output=True, text=True).stdout)
+""",
+    )
+    result = run(ledger, module(call("a", "tell")), tmp_path)
+    assert output_of(ledger, result.run_id)["a"].output.split("\n") == ["in context", "to thread", "captured child", "", ""]
+
+
 def test_secrets_of_the_environment_are_not_kept(ledger: Ledger, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setenv("DB_CANARY", "hunter2secret")
     steps_py(tmp_path, "def connect(key):\n    print('with', key, 'password=swordfish')\n    raise ValueError(f'cannot use {key}')\n")
