@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from dataclasses import replace
 from pathlib import Path
 from typing import Any
@@ -12,15 +12,15 @@ import pyarrow as pa
 import pytest
 from deltalake import DeltaTable
 
-from contract.making import rows, together
-from lakeledger import Conflict, Failed, Invalid, Ledger
+from contract.making import execute, expire_lease, rows, together
+from lakeledger import Conflict, Failed, Fenced, Invalid, Ledger
 from lakeledger.control import audit, sql
 from lakeledger.control.delta import DeltaControlTable
 from lakeledger.control.deployment import Applied, Deployment
 from lakeledger.control.manager import JobOrchestrator, MetadataManager
 from lakeledger.control.model import Edit, ModuleRow, Snapshot, SourceRow
 from lakeledger.control.opening import open_control
-from lakeledger.jobs import JobSpec
+from lakeledger.jobs import Job, JobSpec
 from lakeledger.jobs.local import LocalBackend
 from lakeledger.redaction import scrub_value
 from lakeledger.runs import user_name
@@ -468,3 +468,59 @@ def test_a_notification_that_the_backend_cannot_send_blocks_its_module_until_it_
     assert apply(deployment)["shop"] == ("pause", job_id)
     put(deployment, source("shop"), modules=(replace(asks, notifications="{}"),))
     assert apply(deployment)["shop"] == ("resume", job_id)
+
+
+# Two who apply, one of them stopped for so long that the other took over
+
+
+class Stopped(LocalBackend):
+    """The jobs of a process that is stopped right before it makes a job, for as long as somebody else needs to take over."""
+
+    def __init__(self, ledger: Ledger, meanwhile: Callable[[], object]) -> None:
+        super().__init__(ledger.store, "stopped")
+        self.__dict__["meanwhile"] = meanwhile
+
+    def create(self, spec: JobSpec) -> Job:
+        if meanwhile := self.__dict__.pop("meanwhile", None):
+            meanwhile()
+        return super().create(spec)
+
+
+def stopped(deployment: Deployment, ledger: Ledger, meanwhile: Callable[[], object]) -> Deployment:
+    """The same control table in a process that loses its lease in the middle of an apply, and what happens until it goes on."""
+
+    def lose() -> None:
+        (run,) = ledger.runs.list(status="RUNNING")
+        execute(ledger, "update pipeline_runs set worker_instance = 'gone:1', instance_id = 'gone' where status = 'RUNNING'")
+        expire_lease(ledger, run.id)
+        meanwhile()
+
+    return Deployment(ledger.store, ledger.worker, deployment.table, Stopped(ledger, lose), deployment.base)
+
+
+def test_an_apply_that_was_taken_over_makes_no_second_job(deployment: Deployment, ledger: Ledger) -> None:
+    put(deployment, source("a"), source("b"))
+    late = stopped(deployment, ledger, lambda: apply(deployment))
+    with pytest.raises(Fenced, match="b: create: somebody else took over this apply"):
+        late.apply(late.plan())
+    assert [job.module_name for job in deployment.backend.list()] == ["a", "b"]
+    assert {job.job_id for job in deployment.backend.list()} == {job.job_id for job in deployment.jobs()}
+    assert kinds(deployment) == {"a": "unchanged", "b": "unchanged"}
+
+
+def test_an_apply_that_was_taken_over_notes_nothing_and_what_it_made_is_told(deployment: Deployment, ledger: Ledger) -> None:
+    put(deployment, source("a"))
+
+    def take_over_and_rename() -> None:
+        job_id = apply(deployment)["a"][1]
+        deployment.backend.update(str(job_id), JobSpec("a", {"name": "renamed by ops"}))
+
+    late = stopped(deployment, ledger, take_over_and_rename)
+    with pytest.raises(Fenced, match="a: create: somebody else took over this apply, and what it did here is not noted"):
+        late.apply(late.plan())
+    (followed,) = deployment.jobs()
+    (extra,) = [job.job_id for job in deployment.backend.list() if job.job_id != followed.job_id]
+    told = f"module a has another job, {extra}, which nobody follows: `lakeledger jobs delete {extra} --apply` deletes it"
+    assert deployment.plan().warnings == (told,)
+    deployment.backend.delete(extra)
+    assert deployment.plan().warnings == ()

@@ -37,6 +37,15 @@ def test_a_job_is_kept_as_it_was_given(backend: LocalBackend) -> None:
     assert kept.next_run_at - datetime.now(UTC) <= timedelta(days=1)
 
 
+def test_a_module_gets_no_second_job(backend: LocalBackend) -> None:
+    made = backend.create(spec())
+    with pytest.raises(Conflict, match=f"module shop has job {made.job_id} by now: no second one was made; plan again"):
+        backend.create(spec(schedule=DAILY))
+    backend.create(spec("stock"))
+    backend.create(JobSpec("shop", {"name": "shop"}))  # of somebody else: it has none of our tags
+    assert [job.module_name for job in backend.list()] == ["shop", "stock"]
+
+
 def test_only_jobs_with_our_tag_are_listed(backend: LocalBackend) -> None:
     backend.create(JobSpec("other", {"name": "other"}))
     made = backend.create(spec())

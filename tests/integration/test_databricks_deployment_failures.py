@@ -89,7 +89,7 @@ def test_a_job_that_was_made_but_never_answered_for_is_adopted_the_next_time(sit
     before = site.tracked()
     site.server.fail("create", is_done=True)
     planned = site.deployment.plan()
-    site.server.fail("list", status=200, body={})  # what the apply itself lists, before the create
+    site.server.fail("list", times=2, status=200, body={})  # what the apply itself lists, and looks for before the create
     site.server.fail("list", times=6)
     (failed,) = site.deployment.apply(planned)
     assert "something broke" in str(failed.error)

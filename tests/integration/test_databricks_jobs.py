@@ -382,12 +382,20 @@ def test_a_lost_request_makes_a_job(backend: DatabricksBackend, server: Databric
 
 def test_a_job_found_instead_of_made_gets_its_settings(backend: DatabricksBackend, server: DatabricksServer) -> None:
     earlier = server.workspace.add(spec().settings)
+    server.fail("list", status=200, body={})  # it was not there before the first try
     server.fail("create")
     job = backend.create(spec(schedule=SCHEDULE))
     found = backend.find(str(earlier))
     assert found
     assert job.job_id == found.job_id
     assert found.settings["schedule"] == SCHEDULE
+
+
+def test_a_module_gets_no_second_job(backend: DatabricksBackend, server: DatabricksServer) -> None:
+    job = backend.create(spec())
+    with pytest.raises(Conflict, match=f"has job {job.job_id} by now: no second one was made; plan again"):
+        backend.create(spec(schedule=SCHEDULE))
+    assert [str(job_id) for job_id in server.workspace.jobs] == [job.job_id]
 
 
 def test_a_given_client_is_used_and_does_not_try_again_by_itself(server: DatabricksServer, hand: WorkspaceClient) -> None:

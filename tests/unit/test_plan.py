@@ -90,6 +90,13 @@ def test_a_job_that_was_lost_sight_of_is_paused_or_removed_if_its_module_is_gone
     assert one([], tagged=stray, prune=True).kind == "remove"
 
 
+@pytest.mark.parametrize("state", ["active", "removed"])
+def test_so_is_one_beside_a_job_that_was_deleted(state: str) -> None:
+    stray, deleted = {"shop": Job("9", settings())}, {"shop": Tracked("7", settings(), state)}
+    assert (one([], deleted, tagged=stray).kind, one([], deleted, tagged=stray).job_id) == ("pause", "9")
+    assert one([], deleted, tagged=stray, prune=True).job_id == "9"
+
+
 def test_a_job_that_replaced_a_deleted_one_is_adopted_and_not_made_twice() -> None:
     action = one([wish()], tracked={"shop": Tracked("7", settings())}, tagged={"shop": Job("9", settings())})
     assert (action.kind, action.job_id) == ("adopt", "9")

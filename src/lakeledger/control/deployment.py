@@ -17,11 +17,12 @@ from lakeledger.control.settings import GENERATION, HERE, Program, job_spec, ref
 from lakeledger.control.summary import words
 from lakeledger.control.table import ControlTable, is_local_path, project_of
 from lakeledger.db import Store
-from lakeledger.errors import Conflict, Failed, Invalid, LakeledgerError
+from lakeledger.errors import Conflict, Failed, Fenced, Invalid, LakeledgerError
 from lakeledger.jobs import OWNER_TAG, Job, JobBackend, JobSpec, tracking
 from lakeledger.jobs.settings import merge, normalise
 from lakeledger.jobs.tracking import TrackedJob
-from lakeledger.runs import ActiveRun, NewRun, Worker, user_name
+from lakeledger.runs import ActiveRun, Fence, NewRun, Worker, user_name
+from lakeledger.runs import store as run_log
 from lakeledger.sync.lost_steps import note_lost_step
 
 if TYPE_CHECKING:
@@ -90,7 +91,7 @@ class Deployment:
         ours = {job.job_id: job for job in self.backend.list()}
         left = self._project.left_behind(others, ours)
         inherited = {each.mark.job_id for each in left if each.is_replaced and self._project.owns_ledger}
-        jobs, tagged = self._jobs(tracked, ours, {job.job_id for job in others} - inherited)
+        jobs, tagged, extra = self._jobs(tracked, ours, {job.job_id for job in others} - inherited)
         settled = {name: job for name, job in tracked.items() if _is_settled(job, jobs.get(job.job_id), hashes.get(name), self.base)}
         marks = {name: Tracked(job.job_id, job.settings, job.state) for name, job in tracked.items() if name not in settled}
         actions = plan_actions(self._wishes(snapshot, hashes, settled), marks, jobs, tagged, prefer=prefer, prune=prune)
@@ -99,7 +100,7 @@ class Deployment:
         actions += [remove_left_behind(each) for each in left if prune and not each.is_replaced]
         chosen = [action for action in actions if modules is None or action.module_name in modules]
         chosen.sort(key=lambda action: (action.module_name, action.control_table))
-        warnings = [*self._warnings(chosen, snapshot), *left_behind.warnings(left, prune=prune)]
+        warnings = [*self._warnings(chosen, snapshot), *left_behind.warnings(left, prune=prune), *_extra_words(extra)]
         at = (snapshot.version, snapshot.modules_version)
         return Plan(self.table.location, self.backend.name, *at, tuple(chosen), tuple(warnings))
 
@@ -126,7 +127,7 @@ class Deployment:
         """Do exactly that plan, as one run of the run log if there is anything to do.
 
         One module that fails does not stop the others; what was done for each is noted at once. Raises Conflict if the plan is stale,
-        somebody else is applying, or a conflict in it is not settled.
+        somebody else is applying, or a conflict in it is not settled, and Fenced if somebody took over: then nothing more is done.
         """
         if not any(action.does_something for action in plan.actions):
             now = self.plan(prefer=prefer, prune=prune, modules=modules)
@@ -140,7 +141,7 @@ class Deployment:
                 done.append(self._apply(run, action, now) if action.does_something else _left_alone(action))
                 if action.does_something or action.kind == "blocked":
                     progress(done[-1])
-            self._note_rows(now)
+            self._note_rows(now, run.fence)
             self._publish()
             if failures := [each for each in done if each.error and each.action.kind != "blocked"]:
                 run.fail("; ".join(f"{each.module_name}: {each.error}" for each in failures))
@@ -216,24 +217,31 @@ class Deployment:
 
     def _jobs(
         self, tracked: Mapping[str, TrackedJob], ours: Mapping[str, Job], of_others: Container[str]
-    ) -> tuple[dict[str, Job], dict[str, Job]]:
-        """The tracked jobs that are there, by id, and those of ours that nobody tracks, by module."""
+    ) -> tuple[dict[str, Job], dict[str, Job], list[Job]]:
+        """The tracked jobs that are there, by id; those of ours that nobody tracks, by module; and those that are one too many."""
         jobs = {job_id: ours[job_id] for job_id in (job.job_id for job in tracked.values()) if job_id in ours}
         for job_id in (job.job_id for job in tracked.values() if job.job_id not in ours and job.state != "removed"):
             if found := self.backend.find(job_id):
                 jobs[job_id] = found
         owners, project = (self.owner, self.table.location), self._project
-        unknown = [job for job in ours.values() if job.tags.get(OWNER_TAG) in owners and job.job_id not in of_others]
-        here = {job.module_name: job for job in unknown if job.module_name and project.may_adopt(job)}
-        return jobs, {name: job for name, job in here.items() if name not in tracked or tracked[name].job_id not in jobs}
+        unknown = [job for job in ours.values() if job.tags.get(OWNER_TAG) in owners and job.job_id not in of_others and job.job_id not in jobs]
+        here = [job for job in unknown if job.module_name and project.may_adopt(job)]
+        known = {name for name, job in tracked.items() if job.job_id in jobs}
+        tagged = {job.module_name: job for job in here if job.module_name and job.module_name not in known}
+        return jobs, tagged, [job for job in here if tagged.get(str(job.module_name)) is not job]
 
     def _apply(self, run: ActiveRun, action: Action, plan: Plan) -> Applied:
         """Do it, as a step of the run that says what was done."""
         try:
             with run.step(action.module_name, "job", action=action.kind, changes=words(action.changes)) as step:
+                with self._store.read() as tx:
+                    run_log.check_fence(tx, step.fence)
                 job_id = self._carry_out(action)
-                self._note(action, job_id, plan.version)
+                self._note(action, job_id, plan.version, step.fence)
                 step.metadata["job_id"] = job_id
+        except Fenced as error:
+            told = "somebody else took over this apply, and what it did here is not noted: plan again, which shows what is there"
+            raise Fenced(f"{action.module_name}: {action.kind}: {told} ({error})") from error
         except LakeledgerError as error:
             return Applied(action, action.job_id, str(error))
         return Applied(action, job_id)
@@ -251,18 +259,21 @@ class Deployment:
             self.backend.update(job_id, replace(spec, settings=update.settings), update.remove, update.check)
         return job_id
 
-    def _note_rows(self, plan: Plan) -> None:
-        """Rows that changed and come to the same job need not be read again."""
+    def _note_rows(self, plan: Plan, fence: Fence | None = None) -> None:
+        """Rows that changed and come to the same job need not be read again. Raises Fenced."""
         same = {action.module_name: action.spec for action in plan.actions if action.kind == "unchanged" and action.spec}
         if hashes := {name: spec.rows_hash for name, spec in same.items() if spec.rows_hash}:
             with self._store.write() as tx:
+                if fence:
+                    run_log.check_fence(tx, fence)
                 for name, rows_hash in hashes.items():
                     tracking.note_rows(tx, self.table.identity, name, self.backend.name, rows_hash)
 
-    def _note(self, action: Action, job_id: str, version: int) -> None:
-        """What we made of the job: our part of its settings, so that the next plan can tell ours from theirs."""
+    def _note(self, action: Action, job_id: str, version: int, fence: Fence) -> None:
+        """What we made of the job: our part of its settings, so that the next plan can tell ours from theirs. Raises Fenced."""
         state = {"pause": "paused", "remove": "removed"}.get(action.kind, "active")
         with self._store.write() as tx:
+            run_log.check_fence(tx, fence)
             control_table = action.control_table or self.table.identity
             before = tracking.find(tx, control_table, action.module_name, self.backend.name)
             settings = action.spec.settings if action.spec and state == "active" else _resting(action, before)
@@ -279,6 +290,13 @@ class Deployment:
                 state=state,
                 rows_hash=action.spec.rows_hash if action.spec else None,
             )
+
+
+def _extra_words(extra: Sequence[Job]) -> Iterator[str]:
+    """That a module has more jobs than the one that is kept: each would load the same."""
+    for job in extra:
+        told = f"module {job.module_name} has another job, {job.job_id}, which nobody follows"
+        yield f"{told}: `lakeledger jobs delete {job.job_id} --apply` deletes it"
 
 
 def _left_alone(action: Action) -> Applied:

@@ -157,7 +157,7 @@ def plan_actions(
     """What to do for each module. `jobs` are the tracked jobs that are still there, `tagged` those of ours that are not tracked."""
     found = [_for_wish(wish, tracked.get(wish.module_name), jobs, tagged.get(wish.module_name), prefer) for wish in wishes]
     wanted = {wish.module_name for wish in wishes}
-    marks = {**{name: Tracked(job.job_id, {}) for name, job in tagged.items()}, **tracked}
+    marks = {**tracked, **{name: Tracked(job.job_id, {}) for name, job in tagged.items()}}
     there = {**{job.job_id: job for job in tagged.values()}, **jobs}
     gone = [_for_gone(name, mark, there.get(mark.job_id), prune=prune) for name, mark in marks.items() if name not in wanted]
     return sorted((*found, *gone), key=lambda action: action.module_name)

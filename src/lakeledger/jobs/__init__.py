@@ -5,9 +5,11 @@ A job's settings have the shape of the Databricks Jobs API 2.2 everywhere, so th
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any, Protocol
+
+from lakeledger.errors import Conflict
 
 if TYPE_CHECKING:
     from lakeledger.db import Store
@@ -80,7 +82,10 @@ class JobBackend(Protocol):
         """The job as it is now, or None if somebody deleted it."""
         ...
 
-    def create(self, spec: JobSpec) -> Job: ...
+    def create(self, spec: JobSpec) -> Job:
+        """Make the job. Raises Conflict if there is one of its name and with our tags: a module has one job."""
+        ...
+
     def update(self, job_id: str, spec: JobSpec, remove: Sequence[str] = (), check: Check | None = None) -> Job:
         """Set these settings in place and remove those fields; what is not named stays as people set it. Raises NotFound.
 
@@ -96,6 +101,15 @@ class JobBackend(Protocol):
     def cancel(self, run_id: str) -> object:
         """End a run that waits or is under way. Raises NotFound, or Conflict if it has ended."""
         ...
+
+
+def refuse_second(spec: JobSpec, there: Iterable[Job]) -> None:
+    """Raises Conflict if one of these jobs has our tags of the one that is to be made."""
+    tags = spec.settings.get("tags") or {}
+    wanted = {tag: tags[tag] for tag in (OWNER_TAG, MODULE_TAG) if tag in tags}
+    for job in there:
+        if len(wanted) == 2 and wanted.items() <= job.tags.items():
+            raise Conflict(f"module {spec.module_name} has job {job.job_id} by now: no second one was made; plan again", retryable=True)
 
 
 def open_backend(name: str, store: Store, worker: Worker) -> JobBackend:

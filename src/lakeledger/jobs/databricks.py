@@ -15,7 +15,7 @@ from urllib.parse import urlsplit
 
 from lakeledger import clock
 from lakeledger.errors import Conflict, Failed, Forbidden, Invalid, LakeledgerError, NotFound, NotInstalled, Unavailable
-from lakeledger.jobs import MODULE_TAG, OWNER_TAG, Check, Job, JobSpec
+from lakeledger.jobs import MODULE_TAG, OWNER_TAG, Check, Job, JobSpec, refuse_second
 from lakeledger.jobs.settings import ENTRY_KEYS, SENT_BY_ENTRY, Patch, entries, merge, patch
 from lakeledger.redaction import scrub
 
@@ -90,12 +90,14 @@ class DatabricksBackend:
             return None
 
     def create(self, spec: JobSpec) -> Job:
-        """Make the job, once: when an answer is lost, the job is looked for by its tags before another is made. Raises Invalid."""
+        """Make the job, once: before each try it is looked for by its name and tags. Raises Invalid, or Conflict if it was there before."""
         tags = spec.settings.get("tags") or {}
         if not tags.get(OWNER_TAG) or tags.get(MODULE_TAG) != spec.module_name:
             raise Invalid(
                 f"the job of module {spec.module_name!r} needs the tags {OWNER_TAG} and {MODULE_TAG}: it could not be found again"
             )
+        if found := self._made(spec.settings):
+            refuse_second(spec, [Job(str(found["job_id"]), found["settings"])])
         made = self._call(
             f"create the job of module {spec.module_name!r}", "POST", "/create", body=spec.settings, done=lambda: self._made(spec.settings)
         )

@@ -12,7 +12,7 @@ from lakeledger.config import suggest
 from lakeledger.db import Row, Store, Transaction
 from lakeledger.db.queries import load
 from lakeledger.errors import Conflict, Invalid, NotFound
-from lakeledger.jobs import OWNER_TAG, Check, Job, JobSpec, queue, schedule, triggers
+from lakeledger.jobs import OWNER_TAG, Check, Job, JobSpec, queue, refuse_second, schedule, triggers
 from lakeledger.jobs.model import JobRun, LocalJob
 from lakeledger.jobs.settings import merge
 from lakeledger.jobs.waits import packed, unpacked
@@ -37,8 +37,7 @@ class LocalBackend:
         """Every job with our tag."""
         with self._store.read() as tx:
             found = tx.all(sql.list_local)
-        jobs = [Job(row["job_id"], unpacked(row["settings"]), row["base"]) for row in found]
-        return [job for job in jobs if OWNER_TAG in job.tags]
+        return [job for job in map(_job, found) if OWNER_TAG in job.tags]
 
     def find(self, job_id: str) -> Job | None:
         """The job as it is now, or None if somebody deleted it."""
@@ -47,9 +46,10 @@ class LocalBackend:
         return LocalJob(**row).job if row else None
 
     def create(self, spec: JobSpec) -> Job:
-        """Keep a new job. Raises Invalid if its schedule or trigger cannot be read."""
+        """Keep a new job. Raises Invalid if its schedule or trigger cannot be read, and Conflict if its module has one of its name."""
         with self._store.write() as tx:
             columns = _columns(spec.settings, spec.module_name, tx.now)
+            refuse_second(spec, [_job(row) for row in tx.all(sql.named_local, name=columns["name"])])
             made = {"job_id": clock.new_id(), "settings": packed(spec.settings), "module": spec.module, "base": spec.base, "seen": {}}
             return LocalJob(**cast("Row", tx.one(sql.add_local, **made, **columns))).job
 
@@ -140,6 +140,10 @@ def get_job(tx: Transaction, job_id: str) -> LocalJob:
     if row is None:
         raise NotFound(f"no local job {job_id!r}: `lakeledger jobs list` shows them")
     return LocalJob(**row)
+
+
+def _job(row: Row) -> Job:
+    return Job(row["job_id"], unpacked(row["settings"]), row["base"])
 
 
 def _put(tx: Transaction, before: LocalJob, settings: dict[str, Any], module: dict[str, Any], base: str) -> Job:

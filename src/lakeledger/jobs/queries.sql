@@ -68,6 +68,9 @@ select * from local_jobs where tenant_id = :tenant_id and job_id = :job_id
 -- name: list_local
 select job_id, settings, base from local_jobs where tenant_id = :tenant_id order by name, job_id
 
+-- name: named_local
+select job_id, settings, base from local_jobs where tenant_id = :tenant_id and name = :name
+
 -- name: remove_local
 delete from local_jobs where tenant_id = :tenant_id and job_id = :job_id
 
