@@ -14,6 +14,7 @@ from deltalake import DeltaTable
 
 from contract.making import execute, expire_lease, rows, together
 from lakeledger import Conflict, Failed, Fenced, Invalid, Ledger
+from lakeledger.cli.plan import Choices, read_plan, write_plan
 from lakeledger.control import audit, sql
 from lakeledger.control.delta import DeltaControlTable
 from lakeledger.control.deployment import Applied, Deployment
@@ -427,6 +428,51 @@ def test_a_job_that_people_changed_since_the_plan_is_neither_paused_nor_removed(
     assert "changed by hand since it was planned (schedule.timezone_id)" in str(done.error)
     assert not is_paused(deployment, job_id)
     assert apply(deployment, prune=prune)["b"] == ("remove" if prune else "pause", job_id)
+
+
+@pytest.mark.parametrize("by_hand", [{"schedule": {"timezone_id": "Asia/Tokyo"}}, {"description": "ops uses it"}])
+def test_a_plan_does_not_remove_a_job_that_was_changed_since(deployment: Deployment, by_hand: dict[str, Any], tmp_path: Path) -> None:
+    put(deployment, source("shop"), modules=(ModuleRow("shop", schedule=CRON),))
+    job_id = str(apply(deployment)["shop"][1])
+    deployment.table.commit(Edit({("shop", "load"): None}, {"shop": None}), deployment.table.read(), "ann")
+    write_plan(tmp_path / "plan.json", deployment.plan(prune=True), Choices(prune=True))
+    kept, _ = read_plan(str(tmp_path / "plan.json"))
+    assert kept.digest == deployment.plan(prune=True).digest
+    deployment.backend.update(job_id, JobSpec("shop", by_hand))
+    with pytest.raises(Conflict, match=r"the plan is no longer current: something changed on local .*\(shop\)"):
+        deployment.apply(kept, prune=True)
+    assert deployment.backend.find(job_id)
+    assert apply(deployment, prune=True)["shop"] == ("remove", job_id)
+
+
+@pytest.mark.parametrize(
+    ("by_hand", "is_whole", "told"),
+    [
+        ({"tasks": [{"task_key": "two", "timeout_seconds": 77}]}, False, "tasks.two.timeout_seconds"),
+        (
+            {"tasks": [{"task_key": "one", "python_wheel_task": {"named_parameters": {"a": "1"}}}]},
+            False,
+            "tasks.one.python_wheel_task.named_",
+        ),
+        ({"description": "kept by ops"}, True, "description"),
+    ],
+)
+def test_nothing_that_people_add_during_an_apply_goes_with_what_is_removed(
+    deployment: Deployment, by_hand: dict[str, Any], is_whole: bool, told: str
+) -> None:
+    put(deployment, source("a"), source("b", "one"), source("b", "two"))
+    job_id = str(apply(deployment)["b"][1])
+    one = SourceRow("one", "b", "notebook", 1, "{}", "{}", '{"notebook_path": "/etl/one"}', True)
+    sources: dict[Any, Any] = {("a", "load"): None, ("b", "two"): None, ("b", "one"): None if is_whole else one}
+    deployment.table.commit(Edit(sources), deployment.table.read(), "ann")
+
+    def person(done: Applied) -> None:
+        if done.module_name == "a":
+            deployment.backend.update(job_id, JobSpec("b", by_hand))
+
+    _, done = deployment.apply(deployment.plan(prune=True), prune=True, progress=person)
+    assert f"job {job_id} was changed by hand since it was planned ({told}" in str(done.error)
+    assert apply(deployment, prune=True)["b"] == ("remove" if is_whole else "update", job_id)
 
 
 def by_hand(deployment: Deployment, job_id: str) -> tuple[Any, ...]:

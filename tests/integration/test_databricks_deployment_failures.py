@@ -268,3 +268,16 @@ def test_what_people_set_in_the_workspace_while_an_apply_works_is_never_overwrit
     kept = site.settings("b")
     assert (kept["max_concurrent_runs"], kept["timeout_seconds"], kept["schedule"], kept["description"]) == (7, 120, stopped, "Ask Ada.")
     assert [change.name for change in site.action("b").conflicts] == ["timeout_seconds"]
+
+
+@on_sqlite
+def test_a_job_that_people_change_while_an_apply_works_is_not_removed(site: Site) -> None:
+    site.put(module("a"), module("b"))
+    job_id = site.apply()["b"][1]
+    site.drop("a")
+    site.drop("b")
+    changing = after("a", lambda: site.change_by_hand(job_id, description="Ask Ada."))
+    _, done = site.deployment.apply(site.deployment.plan(prune=True), prune=True, progress=changing)
+    assert f"job {job_id} was changed by hand since it was planned (description)" in str(done.error)
+    assert deployed(site) == ["b"]
+    assert site.apply(prune=True)["b"] == ("remove", job_id)

@@ -138,6 +138,7 @@ def _plan_of(document: Mapping[str, Any]) -> Plan:
             tuple(_change_of(change) for change in each["changes"]),
             None if each["settings"] is None else unpacked(each["settings"]),
             control_table=each.get("control_table", ""),
+            seen=each.get("seen", ""),
         )
         for each in document["actions"]
     ]

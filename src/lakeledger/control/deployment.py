@@ -252,9 +252,7 @@ class Deployment:
         if action.kind in ("create", "recreate"):
             return self.backend.create(spec).job_id
         if action.kind == "remove":
-            if update and (found := self.backend.find(job_id)):
-                update.check(found)
-            self.backend.delete(job_id)
+            self.backend.delete(job_id, update.check if update else None)
         elif update:
             self.backend.update(job_id, replace(spec, settings=update.settings), update.remove, update.check)
         return job_id

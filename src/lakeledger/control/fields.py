@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Collection, Iterable, Iterator, Mapping
+from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from typing import Any, Literal
 
@@ -119,11 +119,12 @@ def changed(settings: Mapping[str, Any], changes: Iterable[FieldChange]) -> dict
     return unflatten({path: value for path, value in flatten(settings) if path in paths or path[:2] in whole})
 
 
-def moved(ours: Iterable[Mapping[str, Any]], seen: Mapping[str, Any], now: Mapping[str, Any]) -> list[str]:
-    """The fields of ours, and of what starts the job, that are not as they were seen."""
+def moved(ours: Sequence[Mapping[str, Any]], seen: Mapping[str, Any], now: Mapping[str, Any], removed: Iterable[Path] = ()) -> list[str]:
+    """The fields of ours, of what starts the job, and of whatever goes with the removed, that are not as they were seen."""
+    gone = _whole(removed, ours[-1])
     watched = {path for settings in ours for path, _ in flatten(settings)}
     before, after = (dict(flatten(comparable(settings))) for settings in (seen, now))
-    names = [path for path in {**before, **after} if path in watched or path[0] in STARTERS]
+    names = [path for path in {**before, **after} if path in watched or path[0] in STARTERS or not gone.isdisjoint(_parts(path))]
     return sorted(".".join(path) for path in names if before.get(path, ABSENT) != after.get(path, ABSENT))
 
 
@@ -168,6 +169,18 @@ def _paths(changes: Iterable[FieldChange]) -> tuple[set[Path], set[Path]]:
     """Of what we change, every field, and those that are whole entries."""
     paths = {change.path for change in changes if change.side != "theirs"}
     return paths, {path for path in paths if is_entry(path)}
+
+
+def _whole(removed: Iterable[Path], wanted: Mapping[str, Any]) -> set[Path]:
+    """What goes with all that people set in it: the job, an entry, and what a task did if it does something else now."""
+    left = {_choice(path) for path, _ in flatten(wanted)}
+    choices = {path: _choice(path) if path else None for path in removed}
+    return {choice if choice and choice not in left else path for path, choice in choices.items()}
+
+
+def _parts(path: Path) -> Iterator[Path]:
+    """All that the field is in, from the job down to itself."""
+    return (path[:length] for length in range(len(path) + 1))
 
 
 def _as_one_decision(found: list[FieldChange], before: _Flat, ours: _Flat, theirs: _Flat) -> list[FieldChange]:

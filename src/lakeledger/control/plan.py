@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from typing import Any, Literal
 
 from lakeledger import codec
@@ -13,7 +13,7 @@ from lakeledger.control.settings import STARTERS, comparable, paused
 from lakeledger.control.summary import Change, summarised, words
 from lakeledger.errors import Conflict
 from lakeledger.jobs import CONTENT_TAG, MODULE_TAG, OWNER_TAG, Job, JobSpec
-from lakeledger.jobs.settings import path_text
+from lakeledger.jobs.settings import path_parts, path_text
 from lakeledger.jobs.waits import packed
 
 Kind = Literal["create", "recreate", "adopt", "update", "pause", "resume", "remove", "blocked", "unchanged"]
@@ -40,18 +40,23 @@ class Wish:
 
 @dataclass(frozen=True)
 class Update:
-    """What is sent to a job that is there: those of our fields that change, and nothing else, if our fields are still as they were seen."""
+    """What is sent to a job that is there: those of our fields that change, and nothing else, if our fields are still as they were seen.
+
+    Of what is removed as a whole, a task or with `is_removal` the job itself, everything must be as it was seen: it is gone afterwards.
+    """
 
     seen: Mapping[str, Any]
     ours: tuple[Mapping[str, Any], ...]
     settings: dict[str, Any] = field(default_factory=dict)
     remove: tuple[str, ...] = ()
+    is_removal: bool = False
 
     def check(self, job: Job) -> None:
-        """Raises Conflict if somebody changed one of our fields since."""
+        """Raises Conflict if somebody changed one of our fields since, or anything in what is removed."""
         if packed(job.settings) == packed(self.seen):
             return  # as it nearly always is: a local job is looked at inside a transaction
-        if names := moved(self.ours, self.seen, job.settings):
+        removed = [()] if self.is_removal else [tuple(path_parts(path)) for path in self.remove]
+        if names := moved(self.ours, self.seen, job.settings, removed):
             raise Conflict(
                 f"job {job.job_id} was changed by hand since it was planned ({', '.join(names)}): it was left so; plan and apply again",
                 retryable=True,
@@ -62,7 +67,7 @@ class Update:
 class Action:
     """What is to be done for one module. `settings` is what its job is then, `update` what is sent to a job that is there.
 
-    `control_table` is the id of the one that left the job behind, if it is another.
+    `control_table` is the id of the one that left the job behind, if it is another. `seen` says as what a job was seen that is removed.
     """
 
     kind: Kind
@@ -74,6 +79,7 @@ class Action:
     spec: JobSpec | None = field(default=None, compare=False, repr=False)
     update: Update | None = field(default=None, compare=False, repr=False)
     control_table: str = ""
+    seen: str = ""
 
     @property
     def conflicts(self) -> list[Change]:
@@ -106,6 +112,7 @@ class Action:
             "changes": [change.to_dict() for change in self.changes],
             "settings": None if self.settings is None else packed(self.settings),
             **({"control_table": self.control_table} if self.control_table else {}),
+            **({"seen": self.seen} if self.seen else {}),
         }
 
 
@@ -230,8 +237,7 @@ def _for_gone(name: str, mark: Tracked, job: Job | None, *, prune: bool) -> Acti
     if mark.state == "removed" or (job is None and not prune):
         return Action("unchanged", name, mark.job_id, "the module is gone, and so is its job")
     if prune:
-        update = Update(job.settings, (mark.settings,)) if job else None
-        return Action("remove", name, mark.job_id, "the module is no longer in the control table", update=update)
+        return _remove(Action("remove", name, mark.job_id, "the module is no longer in the control table"), job, mark.settings)
     if mark.state == "paused" or job is None:
         return Action("unchanged", name, mark.job_id, "the module is gone; its job is paused until you prune it")
     return _pause(name, job, "the module is no longer in the control table; prune to remove its job", mark)
@@ -240,8 +246,16 @@ def _for_gone(name: str, mark: Tracked, job: Job | None, *, prune: bool) -> Acti
 def remove_left_behind(left: LeftJob) -> Action:
     """What to do with the job of a control table that is no longer there."""
     mark, reason = left.mark, f"it was left behind by the control table {left.control_table}, which is no longer there"
-    update = Update(left.job.settings, (mark.settings,))
-    return Action("remove", mark.module_name, mark.job_id, reason, update=update, control_table=mark.control_table)
+    action = Action("remove", mark.module_name, mark.job_id, reason, control_table=mark.control_table)
+    return _remove(action, left.job, mark.settings)
+
+
+def _remove(action: Action, job: Job | None, ours: Mapping[str, Any]) -> Action:
+    """The removal of that job as it is now, if it is there: whoever agreed to it saw it so."""
+    if job is None:
+        return action
+    seen = codec.digest(packed(comparable(job.settings)))
+    return replace(action, update=Update(job.settings, (ours,), is_removal=True), seen=seen)
 
 
 def _pause(name: str, job: Job, reason: str, mark: Tracked | None, spec: JobSpec | None = None) -> Action:

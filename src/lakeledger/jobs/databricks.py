@@ -122,9 +122,11 @@ class DatabricksBackend:
             self._set_anew(current, {name: target.get(name) for name in merged})
         return replace(current, settings=target)
 
-    def delete(self, job_id: str) -> None:
-        """Delete the job; one that is gone already is no error."""
+    def delete(self, job_id: str, check: Check | None = None) -> None:
+        """Delete the job; one that is gone already is no error. `check` sees it right before, and may refuse by raising."""
         try:
+            if check:
+                check(self._get(job_id))
             self._call(f"delete job {job_id}", "POST", "/delete", body={"job_id": _number(job_id)})
         except NotFound:
             return

@@ -65,11 +65,13 @@ class LocalBackend:
             settings = packed(merge(before.job.settings, spec.settings, remove))
             return _put(tx, before, settings, spec.module or before.module, spec.base or before.base)
 
-    def delete(self, job_id: str) -> None:
-        """Delete it with its queue; a run that is under way is cancelled. Nothing happens if it is not there."""
+    def delete(self, job_id: str, check: Check | None = None) -> None:
+        """Delete it with its queue; a run that is under way is cancelled. Nothing happens if it is not there. `check` is as in `update`."""
         how = cancelled("its job was deleted")
         with self._store.write() as tx:
-            if tx.one(sql.find_local, job_id=job_id):
+            if row := tx.one(sql.find_local, job_id=job_id):
+                if check:
+                    check(LocalJob(**row).job)
                 for run in queue.unfinished(tx, job_id):
                     _cancel(tx, run, how, self._actor)
                 tx.execute(sql.remove_local, job_id=job_id)
