@@ -10,11 +10,12 @@ from pathlib import Path
 import pytest
 
 from contract.making import rows
-from lakeledger import Ledger
+from lakeledger import Conflict, Ledger
 from lakeledger.cli.plan import Choices, read_plan, write_plan
 from lakeledger.control.deployment import Deployment
 from lakeledger.control.model import Edit, ModuleRow, SourceRow
 from lakeledger.control.opening import open_control
+from lakeledger.jobs import JobSpec
 
 SOURCES = 300
 
@@ -117,9 +118,32 @@ def test_many_tasks_that_come_or_go_are_one_line(deployment: Deployment) -> None
     ]
 
 
-def test_a_dependency_that_somebody_added_by_hand_stays(deployment: Deployment) -> None:
-    from lakeledger.jobs import JobSpec
+def test_what_both_changed_is_a_line_for_each_level_too(deployment: Deployment, tmp_path: Path) -> None:
+    (job,) = deployment.backend.list()
+    gated = [
+        {"task_key": task["task_key"], "depends_on": [*task["depends_on"], {"task_key": "gate"}]}
+        for task in job.settings["tasks"]
+        if task.get("depends_on")
+    ]
+    gate = {"task_key": "gate", "notebook_task": {"notebook_path": "/gate"}}
+    deployment.backend.update(job.job_id, JobSpec("shop", {"tasks": [gate, *gated]}))
+    move(deployment)
+    plan = deployment.plan()
+    (action,) = plan.actions
+    assert [change.words() for change in action.conflicts] == [
+        "depends_on of 150 tasks (s001, s003, s005, s007, s009, …): you want − s000, somebody set + gate by hand"
+    ]
+    assert len(json.dumps(plan.to_dict())) < 400 * SOURCES
+    write_plan(tmp_path / "plan.json", plan, Choices())
+    kept, _ = read_plan(str(tmp_path / "plan.json"))
+    assert kept.actions[0].changes == action.changes
+    with pytest.raises(Conflict, match=r"shop: changed here and by hand in local: tasks\.\*\.depends_on; say whose side holds"):
+        deployment.apply(kept)
+    deployment.apply(deployment.plan(prefer="theirs"), prefer="theirs")
+    assert "gate" in waits(deployment)["s001"]
 
+
+def test_a_dependency_that_somebody_added_by_hand_stays(deployment: Deployment) -> None:
     (job,) = deployment.backend.list()
     by_hand = {"task_key": "s002", "depends_on": [{"task_key": "s004"}]}
     deployment.backend.update(job.job_id, JobSpec("shop", {"tasks": [by_hand]}))

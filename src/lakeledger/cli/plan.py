@@ -151,7 +151,8 @@ def _change_of(document: Mapping[str, Any]) -> Change:
     from lakeledger.control.summary import WaitsChange
 
     if "tasks" in document:
-        return WaitsChange(tuple(document["tasks"]), document["side"], tuple(document["added"]), tuple(document["removed"]))
+        parts = (tuple(document.get(part, ())) for part in ("added", "removed", "added_by_hand", "removed_by_hand"))
+        return WaitsChange(tuple(document["tasks"]), document["side"], *parts)
     path = tuple(document["field"].split("."))
     return FieldChange(path, document["side"], document["before"], document["ours"], document["theirs"])
 

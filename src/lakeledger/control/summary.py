@@ -8,18 +8,26 @@ from typing import Any
 
 from lakeledger.control.fields import FieldChange, Side, first_few, is_entry, plus_minus
 
+# What a list gets and what it loses.
+_Difference = tuple[tuple[str, ...], tuple[str, ...]]
+
 # So many entries that come or go are told one by one.
 APART = 5
 
 
 @dataclass(frozen=True)
 class WaitsChange:
-    """What these tasks wait for, besides what they did: the tasks of a level change together."""
+    """What these tasks wait for, besides what they did: the tasks of a level change together.
+
+    Where both sides changed it, `added` and `removed` are what we want, and those `by_hand` what people made of it.
+    """
 
     tasks: tuple[str, ...]
     side: Side
     added: tuple[str, ...]
     removed: tuple[str, ...]
+    added_by_hand: tuple[str, ...] = ()
+    removed_by_hand: tuple[str, ...] = ()
 
     @property
     def name(self) -> str:
@@ -29,12 +37,19 @@ class WaitsChange:
         """What is different, as people say it."""
         which = self.name if len(self.tasks) == 1 else f"depends_on of {len(self.tasks)} tasks ({first_few(self.tasks)})"
         told = plus_minus(self.added, self.removed)
-        return f"{which} was changed by hand: {told}, and is left so" if self.side == "theirs" else f"{which}: {told}"
+        match self.side:
+            case "theirs":
+                return f"{which} was changed by hand: {told}, and is left so"
+            case "both":
+                return f"{which}: you want {told}, somebody set {plus_minus(self.added_by_hand, self.removed_by_hand)} by hand"
+            case _:
+                return f"{which}: {told}"
 
     def to_dict(self) -> dict[str, Any]:
         """As scripts read it."""
         found = {"tasks": list(self.tasks), "added": list(self.added), "removed": list(self.removed)}
-        return {"field": self.name, "side": self.side, **found}
+        by_hand = {"added_by_hand": list(self.added_by_hand), "removed_by_hand": list(self.removed_by_hand)}
+        return {"field": self.name, "side": self.side, **found, **(by_hand if self.side == "both" else {})}
 
 
 Change = FieldChange | WaitsChange
@@ -43,14 +58,14 @@ Change = FieldChange | WaitsChange
 def summarised(changes: Iterable[FieldChange]) -> tuple[Change, ...]:
     """The changes, with those of what tasks wait for put together where they are the same."""
     found: list[Change] = []
-    groups: dict[tuple[Side, tuple[str, ...], tuple[str, ...]], list[str]] = {}
+    groups: dict[tuple[Side, _Difference, _Difference], list[str]] = {}
     known: dict[int, frozenset[str] | None] = {}
     for change in changes:
-        if (difference := _difference(change, known)) is None:
+        if (differences := _differences(change, known)) is None:
             found.append(change)
         else:
-            groups.setdefault((change.side, *difference), []).append(change.path[1])
-    return *found, *(WaitsChange(tuple(tasks), *key) for key, tasks in groups.items())
+            groups.setdefault((change.side, *differences), []).append(change.path[1])
+    return *found, *(WaitsChange(tuple(tasks), side, *made, *by_hand) for (side, made, by_hand), tasks in groups.items())
 
 
 def words(changes: Iterable[Change]) -> list[str]:
@@ -82,14 +97,21 @@ def _lines(found: Sequence[Change]) -> list[str]:
     return [f"{first.path[0]}: {plus_minus((), names) if first.ours is None else plus_minus(names, ())}"]
 
 
-def _difference(change: FieldChange, known: dict[int, frozenset[str] | None]) -> tuple[tuple[str, ...], tuple[str, ...]] | None:
-    """What comes and what goes, or None if the change is another one: of what people decide one by one, or of more than names."""
-    if change.side == "both" or len(change.path) != 3 or (change.path[0], change.path[2]) != ("tasks", "depends_on"):
+def _differences(change: FieldChange, known: dict[int, frozenset[str] | None]) -> tuple[_Difference, _Difference] | None:
+    """What comes and what goes, and in a conflict what did so by hand; or None if the change is another one, or of more than names."""
+    if len(change.path) != 3 or (change.path[0], change.path[2]) != ("tasks", "depends_on"):
         return None
-    first, then = (change.theirs, change.ours) if change.side == "ours" else (change.before, change.theirs)
-    before, after = _names(first, known), _names(then, known)
-    if before is None or after is None or before == after:
+    before, ours, theirs = (_names(waits, known) for waits in (change.before, change.ours, change.theirs))
+    if before is None or ours is None or theirs is None:
         return None
+    is_conflict = change.side == "both"
+    first, then = {"ours": (theirs, ours), "theirs": (before, theirs), "both": (before, ours)}[change.side]
+    made = _difference(first, then)
+    by_hand = _difference(before, theirs) if is_conflict else ((), ())
+    return (made, by_hand) if any(made) and (any(by_hand) or not is_conflict) else None
+
+
+def _difference(before: frozenset[str], after: frozenset[str]) -> _Difference:
     return tuple(sorted(after - before)), tuple(sorted(before - after))
 
 
