@@ -242,15 +242,17 @@ class Ledger:
         trigger: str = "manual",
         progress: Callable[[StepResult], None] = lambda _: None,
     ) -> list[ModuleResult]:
-        """Run a document's modules, or one of them, each as one exclusive run.
+        """Run a document's modules, or one of them, each as one exclusive run; one without an active source is passed over.
 
-        Raises NotFound, or Conflict if one of them is already running; those after it are then not started.
+        Raises NotFound, Invalid if none has an active source, or Conflict if one of them is already running; those after it are then not
+        started.
         """
         chosen = [item for item in document.modules if module in (None, item.module_name)]
         if not chosen and module is not None:
             names = ", ".join(item.module_name for item in document.modules)
             raise NotFound(f"no module {module!r} in the document: it has {names or 'none'}")
-        return [self.run_module(item, base, trigger, progress) for item in chosen]
+        active = [item for item in chosen if item.is_active]
+        return [self.run_module(item, base, trigger, progress) for item in active or chosen]
 
     def run_module(
         self,
@@ -264,11 +266,13 @@ class Ledger:
     ) -> ModuleResult:
         """Run one module, in the run log under its own name or that of `pipeline`. `parameters` are kept with the run.
 
-        Raises Conflict that names the holder if it is already running.
+        Raises Conflict that names the holder if it is already running, and Invalid if it has no active source.
         """
         from lakeledger.pipelines.config_version import config_version
         from lakeledger.pipelines.runner import run_module
 
+        if module.why_idle:
+            raise Invalid(module.why_idle)
         name, digest = pipeline or module.module_name, module.config_hash
         version = config_version(base, digest)
         with self.run(name, trigger, parameters=parameters, config_hash=digest, config_version=version, exclusive=True) as run:

@@ -497,6 +497,24 @@ def test_a_file_that_declares_nothing_runs_nothing(at: list[str]) -> None:
     refused(["run", "empty.yaml", "--module", "shop", *at], 2, "NotFound", "empty.yaml: it has none")
 
 
+def test_a_module_that_is_switched_off_is_passed_over_or_refused_if_there_is_no_other(at: list[str]) -> None:
+    def source(name: str, is_active: str) -> str:
+        config = "{task_type: python, python_task: {function: 'gc:enable'}}"
+        return f"{{source_id: {name}, source_type: task, is_active: {is_active}, transformation_config: {config}}}"
+
+    off = f"{{module_name: off, sources: [{source('a', 'false')}, {source('b', 'false')}]}}"
+    Path("off.yaml").write_text(f"modules: [{off}]")
+    Path("both.yaml").write_text(f"modules: [{off}, {{module_name: on, sources: [{source('a', 'true')}, {source('b', 'false')}]}}]")
+    told = "module off has nothing to run: its 2 sources are switched off; set is_active to true"
+    refused(["run", "off.yaml", *at], 2, "Invalid", told)
+    refused(["run", "both.yaml", "--module", "off", *at], 2, "Invalid", told)
+    passed, ran = answer("run", "both.yaml", *at)["modules"]
+    assert (passed["module_name"], passed["run"], passed["steps"], told in passed["passed_over"]) == ("off", None, [], True)
+    assert [step["step_name"] for step in ran["steps"]] == ["a"]
+    assert told in " ".join(invoke("run", "both.yaml", *at).stderr.split())
+    assert [run["pipeline_id"] for run in answer("runs", "list", *at)["runs"]] == ["on", "on"]
+
+
 def test_a_saved_query_is_refused_by_a_run_here(at: list[str]) -> None:
     config = "{sql_task: {query_id: 12ab, warehouse_id: 0a1b}}"
     source = f"{{source_id: totals, source_type: sql, target_config: {{table: totals}}, transformation_config: {config}}}"

@@ -204,6 +204,21 @@ def test_a_secret_at_the_cut_is_not_kept_in_halves() -> None:
     assert not any(part in text for part in ("tops", "secret", "value"))
 
 
+def test_a_run_that_was_asked_for_before_its_module_was_switched_off_is_skipped(ledger: Ledger, tmp_path: Path) -> None:
+    steps_py(tmp_path, "def tell(): print('hello')\n")
+    backend = LocalBackend(ledger.store, "ann")
+    job = backend.create(JobSpec("shop", {"name": "shop"}, module(call("a", "tell")).document, str(tmp_path)))
+    run_id = backend.run_now(job.job_id)
+    backend.update(job.job_id, JobSpec("shop", {}, module(call("a", "tell", is_active=False)).document))
+    scheduler = Scheduler(ledger.store, ledger.worker, ledger.run_job)
+    assert scheduler.tick()
+    assert scheduler.drain(60)
+    ended = backend.run(run_id)
+    assert (ended.status, ended.run_id) == ("skipped", None)
+    assert str(ended.reason).startswith("module shop has nothing to run: a is switched off; set is_active to true, or in a control table")
+    assert (scheduler.tick(), ledger.runs.list()) == ([], [])
+
+
 def test_a_scheduled_run_keeps_the_same_as_one_by_hand(ledger: Ledger, tmp_path: Path) -> None:
     steps_py(tmp_path, "def down():\n    print('looking')\n    raise ConnectionError('db is down')\n")
     what = module(call("orders", "down"))

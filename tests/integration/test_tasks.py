@@ -16,8 +16,8 @@ from typing import TYPE_CHECKING, Any
 import pytest
 
 from contract.making import wait_until
-from lakeledger import Fenced, Ledger
-from lakeledger.control.documents import Module
+from lakeledger import Fenced, Invalid, Ledger
+from lakeledger.control.documents import Document, Module
 from lakeledger.pipelines.runner import ModuleResult, StepResult, run_module
 from lakeledger.runs import Run, Status, Step
 
@@ -513,6 +513,16 @@ def test_a_run_that_is_told_to_stop_before_it_began_starts_nothing(ledger: Ledge
 
 
 # References
+
+
+def test_a_document_runs_what_is_active_and_is_refused_if_nothing_is(ledger: Ledger, tmp_path: Path) -> None:
+    steps_py(tmp_path, "def go(): pass\n")
+    off = module(call("a", "go", is_active=False))
+    on = off.model_copy(update={"module_name": "on", "sources": module(call("a", "go")).sources})
+    assert [result.module for result in ledger.run_modules(Document(modules=[off, on]), tmp_path)] == ["on"]
+    with pytest.raises(Invalid, match="module shop has nothing to run: a is switched off"):
+        ledger.run_modules(Document(modules=[off]), tmp_path)
+    assert [run.pipeline_id for run in ledger.runs.list()] == ["on"]
 
 
 def test_parameters_and_the_run_can_be_referred_to(ledger: Ledger, tmp_path: Path) -> None:

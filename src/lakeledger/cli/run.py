@@ -34,13 +34,14 @@ PIPELINE_FILE = "pipeline.yaml"
 
 @dataclass(frozen=True)
 class Outcome:
-    """How one module went: its run and steps as the ledger has them, or why it could not start."""
+    """How one module went: its run and steps as the ledger has them, why it could not start, or why it was passed over."""
 
     module_name: str
     run: Run | None = None
     steps: Sequence[Step] = ()
     result: ModuleResult | None = None
     error: LakeledgerError | None = None
+    passed_over: str | None = None
 
     def statuses(self) -> list[str]:
         """Of each step, as its last attempt ended; a module that could not start counts as one that failed."""
@@ -59,7 +60,8 @@ class Outcome:
                 "module_name": self.module_name,
                 "error": show.error_object(type(self.error).__name__, str(self.error), retryable=self.error.retryable),
             }
-        return {"module_name": self.module_name, "run": self.run, "steps": self.steps}
+        told = {"passed_over": self.passed_over} if self.passed_over else {}
+        return {"module_name": self.module_name, "run": self.run, "steps": self.steps, **told}
 
 
 @click.command()
@@ -82,7 +84,8 @@ def run(
     """Run the pipelines of FILE, by default pipeline.yaml beside lakeledger.toml.
 
     The file is checked first. Each source loads what is new and commits it with its position; a failing source does not stop
-    its neighbours, only what waits for it. Exit 0 if all went well, 3 if some sources failed, 1 if all did.
+    its neighbours, only what waits for it. A module without an active source is passed over. Exit 0 if all went well, 3 if some sources
+    failed, 1 if all did, 2 if there is no active source.
 
       lakeledger run
       lakeledger run pipelines/shop.yaml --module shop --param day=2026-01-31
@@ -91,6 +94,8 @@ def run(
     values = pairs(parameters, "parameter")
     modules, base = _chosen(options, file, module, control_table, source)
     check_parameters(modules, values)
+    if modules and not any(each.is_active for each in modules):
+        raise Invalid("\n".join(str(each.why_idle) for each in modules))
     with show.answering(options.as_json), watch(modules, silent=options.as_json) as progress:
         spark = Interrupter(progress)
         with Ledger(options.settings(), start_spark=spark.start) as ledger, spark.listening():
@@ -212,7 +217,9 @@ def _run(
     *,
     contain: bool,
 ) -> Outcome:
-    """Run one module, or one source of it. With `contain`, one that cannot start does not stop the others."""
+    """Run one module, or one source of it, if any is active. With `contain`, one that cannot start does not stop the others."""
+    if module.why_idle:
+        return Outcome(module.module_name, passed_over=module.why_idle)
 
     def tell(step: StepResult) -> None:
         progress.step(module.module_name, step)
@@ -238,6 +245,9 @@ def _next(outcomes: Sequence[Outcome]) -> str:
 
 
 def _show(outcome: Outcome) -> None:
+    if outcome.passed_over:
+        show.print_warning(f"{outcome.passed_over}; it was passed over")
+        return
     if outcome.error or not outcome.run or not outcome.result:
         show.print_title(outcome.module_name)
         show.print_error(str(outcome.error))
@@ -256,9 +266,6 @@ def _show(outcome: Outcome) -> None:
         for step in outcome.result.steps
     ]
     show.print_title(f"{outcome.module_name}: run {outcome.run.id}, {show.duration(outcome.run.duration_ms)}")
-    if not rows:
-        click.echo("no active source\n")
-        return
     show.print_table(["~source", "~target", "status", ">rows", ">took", "result"], rows)
     problems = [(show.status(step.status), step.source_id, show.scrubbed(step.error)) for step in outcome.result.steps if step.error]
     if problems:

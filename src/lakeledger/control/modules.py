@@ -234,6 +234,17 @@ class Module(ModuleSettings):
         """Whether anything of it runs."""
         return any(source.is_active for source in self.sources)
 
+    @property
+    def why_idle(self) -> str | None:
+        """Why a run of it would do nothing, and what to do about it; None if something of it runs."""
+        if self.is_active:
+            return None
+        off = f"{self.sources[0].source_id} is" if len(self.sources) == 1 else f"its {len(self.sources)} sources are"
+        return (
+            f"module {self.module_name} has nothing to run: {off} switched off; set is_active to true, "
+            f"or in a control table `lakeledger control activate {self.module_name}`"
+        )
+
     def levels(self) -> list[list[AnySource]]:
         """The active sources, grouped by execution_order."""
         orders = sorted({source.execution_order for source in self.sources if source.is_active})

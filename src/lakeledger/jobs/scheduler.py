@@ -370,7 +370,7 @@ class Scheduler:
 
     def _end(self, tx: Transaction, due: Due, outcome: Outcome) -> None:
         at, run, reason = self._now(), due.run, outcome.reason or ""
-        if outcome.status == Status.SKIPPED and (run.waits or due.job.queues):
+        if outcome.status == Status.SKIPPED and outcome.retryable and (run.waits or due.job.queues):
             queue.again(tx, run, at + timedelta(seconds=BUSY_SECONDS), reason)
         elif outcome.status in (Status.FAILED, Status.CANCELLED) and due.cut_short.is_set():
             queue.lose(tx, due.job, run, at, f"{self._worker.name} was told to end; {reason}", outcome.run_id)

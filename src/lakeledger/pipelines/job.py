@@ -20,8 +20,13 @@ from lakeledger.runs import store as run_log
 
 
 def run_due(plane: Plane, begin: Callable[..., ActiveRun], due: Due, *, ledger: Any = None, progress: Progress = lambda _: None) -> Outcome:
-    """Run the job's module; `begin` is `Ledger.run`. Raises Invalid, or a retryable Conflict if the module is running already."""
+    """Run the job's module; `begin` is `Ledger.run`. One that was switched off since it was asked for is SKIPPED for good.
+
+    Raises Invalid, or a retryable Conflict if the module is running already.
+    """
     module = _module(due)
+    if module.why_idle:
+        return Outcome(None, Status.SKIPPED, module.why_idle, retryable=False)
     given = {
         "by": due.run.asked_by,
         "parameters": due.parameters,
