@@ -739,6 +739,33 @@ def load(context):
     assert (only_run.id, only_run.commit_count, only_run.records_processed) == (result.run_id, 3, 4)
 
 
+def test_the_rows_of_commits_count_unless_a_task_says_otherwise_on_purpose(sqlite_lake: Ledger, tmp_path: Path) -> None:
+    steps_py(
+        tmp_path,
+        """\
+def load(context, given):
+    context.ledger.append(context.spark.sql("select 1 as x union all select 2"), "numbers")
+    return given
+def load_none(context):
+    load(context, {})
+    context.step.rows_processed = 0
+def tell(given): return given
+""",
+    )
+    cases = {
+        "true": call("true", "load", {"given": {"rows": True}}),
+        "zero": call("zero", "load", {"given": {"rows": 0}}, execution_order=2),
+        "five": call("five", "load", {"given": {"rows": 5}}, execution_order=3),
+        "none": call("none", "load_none", execution_order=4),
+        "only_true": call("only_true", "tell", {"given": {"rows": True}}),
+        "only_zero": call("only_zero", "tell", {"given": {"rows": 0}}),
+    }
+    result = run(sqlite_lake, module(*cases.values()), tmp_path)
+    assert [step.error for step in result.steps] == [None] * 6
+    counted = {step.step_name: step.rows_processed for step in logged(sqlite_lake, result)}
+    assert counted == {"true": 2, "zero": 2, "five": 5, "none": 0, "only_true": None, "only_zero": 0}
+
+
 def test_a_cancelled_task_appends_nothing(lake: Ledger, tmp_path: Path) -> None:
     steps_py(
         tmp_path,

@@ -15,6 +15,7 @@ from lakeledger.pipelines import Plane
 from lakeledger.pipelines.load import Loaded
 from lakeledger.pipelines.translating import translating
 from lakeledger.runs import ActiveRun, ActiveStep
+from lakeledger.runs import store as run_log
 
 if TYPE_CHECKING:
     from pyspark.sql import SparkSession
@@ -58,7 +59,8 @@ def run_task(context: Context, source: TaskSource) -> Loaded:
         if error.code not in (None, 0):
             raise Failed(f"{source.source_id} ended with {error.code}") from error
         facts = {}
-    if isinstance(rows := facts.get("rows"), int):
+    rows = facts.get("rows")
+    if isinstance(rows, int) and not isinstance(rows, bool) and (rows or not _has_committed(context)):
         context.step.rows_processed = rows
     return Loaded(0, None, _storable(source.source_id, facts), said=DONE)
 
@@ -80,6 +82,12 @@ def _run(context: Context, source: TaskSource) -> dict[str, Any]:
             return spark_jar.run(context, config.spark_jar_task)
         case "pipeline":
             raise Invalid(f"{source.source_id} updates a pipeline, which runs on Databricks only: deploy the module there")
+
+
+def _has_committed(context: Context) -> bool:
+    """Whether commits have counted rows: a task that says 0 then counted something else, unless it sets `step.rows_processed` itself."""
+    with context.plane.store.read() as tx:
+        return run_log.get_step(tx, context.step.id).committed_at is not None
 
 
 def _storable(name: str, facts: dict[str, Any]) -> dict[str, Any]:
