@@ -6,6 +6,7 @@ import json
 from collections.abc import Callable, Iterator
 from dataclasses import replace
 from pathlib import Path
+from types import SimpleNamespace
 from typing import Any
 
 import pyarrow as pa
@@ -183,6 +184,15 @@ def test_the_seeds_classes_do_it_all(ledger: Ledger, tmp_path: Path) -> None:
     assert (first.action.kind, again.action.kind, first.job_id) == ("create", "unchanged", again.job_id)
     assert manager.detect_changes(since_version=version)["changed_sources"] == []
     assert [run["pipeline_id"] for run in rows(ledger, "select pipeline_id from pipeline_runs")] == ["apply:etl_control"]
+
+
+@pytest.mark.parametrize("name", ["", " ", ".", "./", "..", "/"])
+@pytest.mark.parametrize("is_in_settings", [False, True])
+def test_the_folder_of_the_project_is_no_control_table(ledger: Ledger, name: str, is_in_settings: bool) -> None:
+    settings = replace(ledger.settings, control=replace(ledger.settings.control, table=name)) if is_in_settings else ledger.settings
+    given = SimpleNamespace(store=ledger.store, worker=ledger.worker, settings=settings)
+    with pytest.raises(Invalid, match=r"is empty|cannot be empty|is no control table but the folder of the project: name one within it"):
+        open_control(None if is_in_settings else name, given)
 
 
 # What is left to read

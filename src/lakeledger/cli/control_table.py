@@ -50,10 +50,10 @@ class Control:
 def open_table(options: Options, name: str | None, *, must_exist: bool = True) -> Iterator[Control]:
     """The ledger with the control table of that name, or of the settings. Raises NotFound if it must be there and is not."""
     from lakeledger.control import table as tables
-    from lakeledger.control.opening import locate, place_of
+    from lakeledger.control.opening import locate_table, place_of
 
     with options.open() as ledger:
-        location = locate(given(name) or ledger.settings.control.table, ledger.settings.base)
+        location = locate_table(given(name) or ledger.settings.control.table, ledger.settings.base)
         spark = ledger.spark if tables.is_catalog_name(location) else None
         table = tables.open(location, spark, place_of(location, ledger.settings))
         if must_exist:
@@ -64,10 +64,10 @@ def open_table(options: Options, name: str | None, *, must_exist: bool = True) -
 def read_table(settings: Settings, name: str | None) -> Snapshot:
     """What a control table says now, without a ledger. Raises NotFound."""
     from lakeledger.control import table as tables
-    from lakeledger.control.opening import locate
+    from lakeledger.control.opening import locate_table
     from lakeledger.pipelines.session import open_session
 
-    location = locate(name or settings.control.table, settings.base)
+    location = locate_table(name or settings.control.table, settings.base)
     table = tables.open(location, open_session(settings.spark) if tables.is_catalog_name(location) else None)
     require(table)
     return table.read()

@@ -224,7 +224,9 @@ class Deployment:
             if found := self.backend.find(job_id):
                 jobs[job_id] = found
         owners, project = (self.owner, self.table.location), self._project
-        unknown = [job for job in ours.values() if job.tags.get(OWNER_TAG) in owners and job.job_id not in of_others and job.job_id not in jobs]
+        unknown = [
+            job for job in ours.values() if job.tags.get(OWNER_TAG) in owners and job.job_id not in of_others and job.job_id not in jobs
+        ]
         here = [job for job in unknown if job.module_name and project.may_adopt(job)]
         known = {name for name, job in tracked.items() if job.job_id in jobs}
         tagged = {job.module_name: job for job in here if job.module_name and job.module_name not in known}

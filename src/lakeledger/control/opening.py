@@ -74,7 +74,7 @@ def open_control(
         raise Invalid(f"ledger is a {type(ledger).__name__}, which is neither the URL of a ledger nor an open one")
     else:
         settings, worker, store = ledger.settings, ledger.worker, ledger.store
-    location = locate(control_table or settings.control.table, settings.base)
+    location = locate_table(control_table or settings.control.table, settings.base)
     table = tables.open(location, spark, place_of(location, settings))
     chosen = (
         backend
@@ -92,6 +92,18 @@ def locate(location: str, base: Path) -> str:
     if "://" in location or (tables.is_catalog_name(location) and not (base / location).exists()):
         return location
     return os.path.normpath(base / Path(location).expanduser())
+
+
+def locate_table(location: str, base: Path) -> str:
+    """Where a control table is. Raises Invalid for an empty name, and for a folder that the settings themselves are in."""
+    if not location.strip():
+        raise Invalid("control.table is empty in the settings: name a control table, for example control/etl_control, or leave it out")
+    found = locate(location, base)
+    if base.is_relative_to(found):
+        raise Invalid(
+            f"{location!r} is no control table but the folder of the project: name one within it, for example control/etl_control"
+        )
+    return found
 
 
 def place_of(location: str, settings: Settings) -> str:
