@@ -140,6 +140,7 @@ modules:
         (", warehouse_id: 0a1b", "", "sql_task.query_id needs sql_task.warehouse_id"),
         ("query_id: 12ab", "query_id: 12ab, sql_query: select 1 as x", "sql_task.query_id stands alone"),
         ("sql_query, ", "sql_file, ", "sql_task.query_id stands alone"),
+        ("query_id: 12ab", "query_id: 12ab, sql_file_path: totals.sql", "sql_task.query_id stands alone"),
     ],
 )
 def test_a_saved_query_needs_a_warehouse_and_nothing_else_to_run(old: str, new: str, reason: str) -> None:

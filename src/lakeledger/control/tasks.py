@@ -102,7 +102,7 @@ class SqlConfig(Part):
         return self
 
     def _has_its_saved_query(self) -> SqlConfig:
-        if self.task_type != "sql_query" or self.sql_task.sql_query:
+        if self.task_type != "sql_query" or self.sql_task.sql_query or self.sql_task.sql_file_path:
             raise PydanticCustomError("sql_task", "sql_task.query_id stands alone, with task_type sql_query: take out what else is to run")
         if not self.sql_task.warehouse_id:
             raise PydanticCustomError("sql_task", "sql_task.query_id needs sql_task.warehouse_id: a saved query runs on a warehouse")
