@@ -1,6 +1,7 @@
 # Two commands do everything on a fresh machine with Python 3.11 or newer: `make demo` and `make test`.
 PYTHON ?= python3
 WORKERS ?= 2
+BENCH ?= tests/benchmark
 BIN := .venv/bin
 UV := $(shell command -v uv 2>/dev/null || echo $(BIN)/uv)
 
@@ -29,8 +30,11 @@ fmt: .venv/.ready ## format and fix what can be fixed
 	$(BIN)/ruff format src tests docs examples
 	$(BIN)/ruff check --fix src tests docs examples
 
-bench: .venv/.ready ## measure, each figure beside the raw alternative in the same run
-	$(BIN)/python -m pytest tests/benchmark -m bench -q -s
+bench: .venv/.ready ## measure, each figure beside the raw alternative in the same run; BASE=COMMIT measures that commit first
+	@$(if $(BASE),rm -rf .bench && git worktree prune && git worktree add --quiet --detach .bench $(BASE) && echo "$(BASE):")
+	-$(if $(BASE),PYTHONPATH=$(CURDIR)/.bench/src $(BIN)/python -m pytest $(BENCH) -m bench -q -s)
+	@$(if $(BASE),echo "now:")
+	$(BIN)/python -m pytest $(BENCH) -m bench -q -s
 
 soak: .venv/.ready ## a storm of fifteen minutes on each database: kills, stops, restarts, with Spark writers
 	$(BIN)/python -m pytest tests/acceptance/test_chaos.py -m soak -q -s
@@ -43,7 +47,7 @@ lock: .venv/.ready ## pin every dependency anew in requirements.lock
 		--generate-hashes --no-emit-index-url --no-annotate --custom-compile-command "make lock" --quiet -o requirements.lock
 
 clean: ## remove what these commands made
-	rm -rf .venv .demo .mypy_cache .ruff_cache .pytest_cache .hypothesis .import_linter_cache
+	rm -rf .venv .demo .bench .mypy_cache .ruff_cache .pytest_cache .hypothesis .import_linter_cache
 
 .venv/.ready: requirements.lock pyproject.toml
 	@$(PYTHON) -c 'import sys; sys.exit(sys.version_info < (3, 11))' || { echo "Python 3.11 or newer is needed: make PYTHON=python3.12 $(MAKECMDGOALS)"; exit 2; }
