@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 from pathlib import Path
 from typing import TYPE_CHECKING
 
@@ -56,6 +57,33 @@ def test_files_that_rotate_bring_only_what_is_new(lake: Ledger, base: Path) -> N
     assert [row[0] for row in rows(lake.read("orders"))] == [1, 2, 3]
     assert [Path(known.path).name for known in lake.positions.files("shop.orders")] == ["1.csv", "2.csv", "today.csv"]
     assert lake.positions.get("shop.orders").position_data["files"] == 3
+
+
+@pytest.mark.parametrize("changed_files", ["refuse", "ignore"])
+def test_a_rotation_that_drops_the_oldest_file_loads_each_row_once(lake: Ledger, base: Path, changed_files: str) -> None:
+    document, folder = orders(changed_files=changed_files), base / "orders"
+    for day in range(1, 7):
+        for older in (2, 1):
+            if (folder / f"{older}.csv").exists():
+                (folder / f"{older}.csv").rename(folder / f"{older + 1}.csv")
+        put(folder / "1.csv", f"{HEADER}{day},x,0.5\n")
+        assert only(run(lake, document, base)).error is None
+    assert [row[0] for row in rows(lake.read("orders"))] == [1, 2, 3, 4, 5, 6]
+    assert lake.positions.get("shop.orders").position_data["files"] == 6
+    put(folder / "restored.csv", f"{HEADER}1,x,0.5\n")
+    assert only(run(lake, document, base)).loaded.summary == "nothing new, 1 renamed"  # type: ignore[union-attr]
+    assert lake.read("orders").count() == 6
+
+
+def test_files_of_one_size_and_time_that_move_up_are_not_loaded_again(lake: Ledger, base: Path) -> None:
+    for number, name in enumerate("ab"):
+        os.utime(put(base / f"orders/{name}.csv", f"{HEADER}{number},x,0.5\n"), (1_000, 1_000))
+    run(lake, orders(), base)
+    (base / "orders/b.csv").rename(base / "orders/c.csv")
+    (base / "orders/a.csv").rename(base / "orders/b.csv")
+    assert only(run(lake, orders(), base)).loaded.summary == "nothing new, 2 renamed"  # type: ignore[union-attr]
+    assert [row[0] for row in rows(lake.read("orders"))] == [0, 1]
+    assert [Path(known.path).name for known in lake.positions.files("shop.orders")] == ["b.csv", "c.csv"]
 
 
 # Columns that are missing

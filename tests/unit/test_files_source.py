@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+from dataclasses import replace
 from pathlib import Path
 
 import pytest
@@ -169,6 +170,19 @@ def renames(landing: Path, known: list[SourceFile]) -> tuple[dict[str, str], lis
     return {Path(old).name: Path(file.path).name for old, file in reading.renamed.items()}, names(reading.files), reading.position.count
 
 
+def registered(landing: Path, known: list[SourceFile]) -> list[SourceFile]:
+    """The files as they are known after what became of them was noted."""
+    reading = plan_incremental(found(landing), known, "refuse")
+    moved = reading.moved if reading else {}
+    return [replace(moved[file.path], content_hash=file.content_hash) if file.path in moved else file for file in known]
+
+
+def alike(landing: Path) -> None:
+    """Give all files the same time; they have the same size."""
+    for file in landing.iterdir():
+        os.utime(file, (1_000, 1_000))
+
+
 def test_a_file_that_was_renamed_is_not_new(landing: Path) -> None:
     known = first_read(landing)
     (landing / "a.csv").rename(landing / "z.csv")
@@ -206,11 +220,67 @@ def test_files_that_swap_their_names_are_known_by_their_content(landing: Path) -
     assert renames(landing, known) == ({"a.csv": "b.csv", "b.csv": "a.csv"}, [], 2)
 
 
-def test_a_file_that_took_the_place_of_another_does_not_make_that_one_forgotten(landing: Path) -> None:
+def test_files_that_look_alike_are_known_by_their_content_when_one_took_the_place_of_the_other(landing: Path) -> None:
+    alike(landing)
     known = first_read(landing)
+    (landing / "b.csv").rename(landing / "c.csv")
+    (landing / "a.csv").rename(landing / "b.csv")
+    assert renames(landing, known) == ({"a.csv": "b.csv", "b.csv": "c.csv"}, [], 2)
+
+
+def test_a_whole_row_of_files_that_look_alike_may_move_up(landing: Path) -> None:
+    for name in ("c.csv", "d.csv"):
+        (landing / name).write_text(f"id\n{name}\n", encoding="utf-8")
+    alike(landing)
+    known = first_read(landing)
+    for old, new in (("d", "e"), ("c", "d"), ("b", "c"), ("a", "b")):
+        (landing / f"{old}.csv").rename(landing / f"{new}.csv")
+    (landing / "a.csv").write_text("id\nnew!!\n", encoding="utf-8")
+    alike(landing)
+    assert renames(landing, known) == (
+        {"a.csv": "b.csv", "b.csv": "c.csv", "c.csv": "d.csv", "d.csv": "e.csv"},
+        ["a.csv"],
+        5,
+    )
+
+
+@pytest.mark.parametrize("on_change", ["refuse", "ignore"])
+def test_a_rotation_that_drops_the_oldest_file_brings_only_what_is_new(landing: Path, on_change: OnChange) -> None:
+    known = first_read(landing)
+    (landing / "a.csv").rename(landing / "b.csv")
+    (landing / "a.csv").write_text("id\ntoday\n", encoding="utf-8")
+    reading = plan_incremental(found(landing), known, on_change)
+    assert reading is not None
+    assert [Path(file.path).name for file in reading.renamed.values()] == ["b.csv"]
+    assert (names(reading.files), reading.position.count) == (["a.csv"], 3)
+
+
+def test_a_file_whose_place_another_one_took_stays_known_by_its_content(landing: Path) -> None:
+    gone, other = known = first_read(landing)
     (landing / "b.csv").rename(landing / "a.csv")
-    with pytest.raises(Invalid, match=r"a\.csv changed after it was read"):
-        plan_incremental(found(landing), known, "refuse")
+    assert renames(landing, known) == ({"b.csv": "a.csv"}, [], 2)
+    known = registered(landing, known)
+    assert sorted(file.content_hash for file in known) == sorted(file.content_hash for file in (gone, other))
+    assert plan_incremental(found(landing), known, "refuse") is None
+    (landing / "back.csv").write_text("id\na.csv\n", encoding="utf-8")
+    reading = plan_incremental(found(landing), known, "refuse")
+    assert reading is not None
+    assert ([Path(file.path).name for file in reading.renamed.values()], reading.files) == (["back.csv"], [])
+
+
+def test_files_that_come_back_to_a_place_again_and_again_stay_known(landing: Path) -> None:
+    (landing / "0.csv").write_bytes((landing / "a.csv").read_bytes())  # a copy: the same content is known twice
+    known = first_read(landing)
+    contents = sorted(file.content_hash for file in known)
+    for content in ("b.csv", "a.csv", "b.csv", "a.csv"):
+        for file in landing.iterdir():
+            file.unlink()
+        (landing / "a.csv").write_text(f"id\n{content}\n", encoding="utf-8")
+        reading = plan_incremental(found(landing), known, "refuse")
+        assert reading is None or reading.files == []
+        known = registered(landing, known)
+        assert len({file.path for file in known}) == 3
+        assert sorted(file.content_hash for file in known) == contents
 
 
 def test_a_changed_file_of_the_same_size_is_noticed(landing: Path) -> None:

@@ -180,11 +180,12 @@ def _register_renamed(plane: Plane, marker: Marker, reading: files.Reading, fenc
     """Keep known files under their new paths: they are not loaded again. Raises Conflict or Fenced."""
     with plane.store.write() as tx:
         run = run_log.check_fence(tx, fence)
-        known = {file.path: file for file in positions.files(tx, marker) if file.path not in reading.renamed}
-        position = FilesPosition.of(file.identity for file in [*known.values(), *reading.renamed.values()])
+        known, elsewhere = {file.path: file for file in positions.files(tx, marker)}, reading.moved
+        kept = [file for path, file in known.items() if path not in elsewhere]
+        position = FilesPosition.of(file.identity for file in [*kept, *elsewhere.values()])
         move = Advance(marker.source, position, marker.version, reason=f"{len(reading.renamed)} renamed")
         moved = positions.advance(tx, move, run.worker_instance or "", run.id)
-        positions.rename_files(tx, moved, reading.renamed)
+        positions.rename_files(tx, moved, elsewhere)
     return moved
 
 

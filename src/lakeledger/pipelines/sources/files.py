@@ -54,11 +54,20 @@ class Files:
 
 @dataclass(frozen=True)
 class Reading:
-    """Which files are to be read now, which known ones only have another path, by their old one, and where the source stands afterwards."""
+    """Which files are to be read now, which known ones only have another path, by their old one, and where the source stands afterwards.
+
+    `set_aside` are known files that are gone and whose path another known one took: they stay registered by their content.
+    """
 
     files: list[SourceFile]
     position: FilesPosition
     renamed: Mapping[str, SourceFile] = field(default_factory=dict)
+    set_aside: Mapping[str, SourceFile] = field(default_factory=dict)
+
+    @property
+    def moved(self) -> dict[str, SourceFile]:
+        """The known files that are to be registered under another path, by their old one."""
+        return {**self.renamed, **self.set_aside}
 
 
 def discover(pattern: str, base: Path) -> list[StoredFile]:
@@ -88,10 +97,13 @@ def as_declared(found: Iterable[StoredFile], pattern: str, base: Path) -> list[S
 
 def plan_incremental(found: Iterable[StoredFile], known: Iterable[SourceFile], on_change: OnChange, base: Path = ROOT) -> Reading | None:
     """What is new since the last read, or None. Raises Invalid for a file that changed, unless such files are ignored."""
-    present, registered = list(found), {file.path: file for file in known}
-    looked_at = identify([file for file in present if _looks_different(file, registered.get(file.path))], base)
-    renamed = _renamed(registered, {file.path for file in present}, looked_at)
-    kept = {path: file for path, file in registered.items() if path not in renamed} | {file.path: file for file in renamed.values()}
+    present, registered = {file.path: file for file in found}, {file.path: file for file in known}
+    looked_at = _look_at(present, registered, base)
+    renamed = _renamed(registered, present, looked_at)
+    taken = registered.keys() & {file.path for file in renamed.values()} - renamed.keys()
+    set_aside = {path: _aside(registered[path]) for path in taken}
+    moved = {**renamed, **set_aside}
+    kept = {path: file for path, file in registered.items() if path not in moved} | {file.path: file for file in moved.values()}
     new = [file for file in looked_at if file.path not in kept]
     changed = [file for file in looked_at if file.path in kept and kept[file.path].content_hash != file.content_hash]
     if changed and on_change != "ignore":
@@ -101,7 +113,7 @@ def plan_incremental(found: Iterable[StoredFile], known: Iterable[SourceFile], o
         )
     if not new and not renamed:
         return None
-    return Reading(new, _position(kept | {file.path: file for file in new}), renamed)
+    return Reading(new, _position(kept | {file.path: file for file in new}), renamed, set_aside)
 
 
 def plan_full(found: Iterable[StoredFile], known: Iterable[SourceFile], base: Path = ROOT) -> Reading:
@@ -184,20 +196,47 @@ def _looks_different(file: StoredFile, known: SourceFile | None) -> bool:
     return known is None or (file.size, file.modified_at) != (known.size, known.modified_at)
 
 
+def _look_at(present: Mapping[str, StoredFile], registered: Mapping[str, SourceFile], base: Path) -> list[SourceFile]:
+    """The content of the files that look new or different, and of those whose content turned up elsewhere.
+
+    Such a one looks as it did, but may be another that moved up: one by one, a whole row of files can have moved.
+    """
+    by_content: dict[str, list[StoredFile]] = {}
+    for path in present.keys() & registered.keys():
+        by_content.setdefault(registered[path].content_hash, []).append(present[path])
+    looked_at: dict[str, SourceFile] = {}
+    doubtful = [file for path, file in present.items() if _looks_different(file, registered.get(path))]
+    while doubtful:
+        seen = identify(doubtful, base)
+        looked_at |= {file.path: file for file in seen}
+        elsewhere = {file.content_hash for file in seen if not _is_in_place(file, registered)}
+        doubtful = [file for content in elsewhere for file in by_content.pop(content, ()) if file.path not in looked_at]
+    return [looked_at[path] for path in present if path in looked_at]
+
+
 def _renamed(registered: Mapping[str, SourceFile], present: Container[str], looked_at: list[SourceFile]) -> dict[str, SourceFile]:
     """Known files that now have another path, by their old one. A file whose like is still in its place is a copy: that is new."""
     now = {file.path: file.content_hash for file in looked_at}
-    moved: dict[str, list[str]] = {}
+    missed: dict[str, list[str]] = {}
     for path, file in registered.items():
         if path not in present or now.get(path, file.content_hash) != file.content_hash:
-            moved.setdefault(file.content_hash, []).append(path)
-    arrived = [file for file in looked_at if file.path not in registered or registered[file.path].content_hash != file.content_hash]
-    renamed = {moved[file.content_hash].pop(0): file for file in arrived if moved.get(file.content_hash)}
-    # One that took the place of a file that is nowhere else would make us forget that one.
-    while taken := [old for old, file in renamed.items() if file.path in registered and file.path not in renamed]:
-        for old in taken:
-            del renamed[old]
+            missed.setdefault(file.content_hash, []).append(path)
+    renamed: dict[str, SourceFile] = {}
+    for file in looked_at:
+        paths = missed.get(file.content_hash)
+        if paths and not _is_in_place(file, registered):
+            back = _aside(file).path  # One that comes back to where it was set aside is that very file.
+            renamed[paths.pop(paths.index(back) if back in registered and back in paths else 0)] = file
     return renamed
+
+
+def _is_in_place(file: SourceFile, registered: Mapping[str, SourceFile]) -> bool:
+    return file.path in registered and registered[file.path].content_hash == file.content_hash
+
+
+def _aside(file: SourceFile) -> SourceFile:
+    """A file under a name that no other can take."""
+    return replace(file, path=f"{file.path}@{file.content_hash}")
 
 
 def _position(files: Mapping[str, SourceFile]) -> FilesPosition:
