@@ -6,7 +6,9 @@ import os
 from pathlib import Path
 from typing import TYPE_CHECKING
 
+import pyarrow as pa
 import pytest
+from pyarrow import parquet
 
 from integration.loading import HEADER, SCHEMA, error_of, only, orders, put, rows, run
 from lakeledger import Ledger
@@ -194,3 +196,18 @@ def test_a_column_may_not_be_wider_in_a_file(sqlite_lake: Ledger, spark: SparkSe
     error = error_of(sqlite_lake, run(sqlite_lake, declared("parquet", f"n {read_as}"), base))
     assert "/orders/1/part-" in error
     assert "has the column n as " in error
+
+
+def parquet_file(base: Path, name: str, **columns: pa.Array) -> None:
+    (base / "orders" / name).mkdir(parents=True)
+    parquet.write_table(pa.table(columns), base / "orders" / name / "part-0.parquet")
+
+
+@pytest.mark.parametrize(("bits", "too_narrow", "wide"), [(8, "byte", "short"), (16, "short", "int"), (32, "int", "bigint")])
+def test_a_column_without_a_sign_needs_one_bit_more(sqlite_lake: Ledger, base: Path, bits: int, too_narrow: str, wide: str) -> None:
+    unsigned = {8: pa.uint8(), 16: pa.uint16(), 32: pa.uint32()}[bits]
+    parquet_file(base, "1", n=pa.array([2**bits - 1], unsigned))
+    error = error_of(sqlite_lake, run(sqlite_lake, declared("parquet", f"n {too_narrow}"), base))
+    assert f"has the column n as uint{bits}, which " in error
+    assert only(run(sqlite_lake, declared("parquet", f"n {wide}"), base)).error is None
+    assert rows(sqlite_lake.read("orders")) == [(2**bits - 1,)]

@@ -24,6 +24,7 @@ if TYPE_CHECKING:
 
 # How wide Spark's integers and those of a footer are: read by a narrower one, Spark cuts a value off without a word.
 BITS = {"byte": 8, "short": 16, "integer": 32, "long": 64, "int8": 8, "int16": 16, "int32": 32, "int64": 64}
+BITS |= {f"uint{bits}": bits + 1 for bits in (8, 16, 32, 64)}  # without a sign: one bit more to hold them
 # What cuts a text into lines; the other options of JSON do not change its keys.
 LINE_OPTIONS = ("encoding", "lineSep")
 
