@@ -169,12 +169,56 @@ def test_json_documents_of_many_lines_are_looked_at_as_a_whole(sqlite_lake: Ledg
     assert "/orders/a/2.json lacks the column price" in error_of(sqlite_lake, run(sqlite_lake, document, base))
 
 
-def test_columns_that_stand_in_the_folders_are_not_missing(sqlite_lake: Ledger, spark: SparkSession, base: Path) -> None:
+def with_options(document: str, **options: str) -> str:
+    return document.replace("          format:", f"          options: {options}\n          format:")
+
+
+@pytest.mark.parametrize("name", ["multiline", "MultiLine"])
+def test_the_names_of_options_may_be_written_in_any_case(sqlite_lake: Ledger, base: Path, name: str) -> None:
+    put(base / "orders/a/1.json", '[\n  {"id": 1,\n   "name": "a"}\n]\n')
+    assert "/1.json lacks the column price" in error_of(
+        sqlite_lake, run(sqlite_lake, with_options(declared("json"), **{name: "true"}), base)
+    )
+
+
+@pytest.mark.parametrize(
+    "text",
+    ['{"id": 1, "name": "a"}\nbroken\n', '{"id": 1, "name": "a"}\n{"id": 2, "price":\n', 'null\n{"id": 1, "name": "a"}\n'],
+    ids=["no JSON", "cut off", "no object"],
+)
+def test_a_broken_row_does_not_hide_what_the_others_lack(sqlite_lake: Ledger, base: Path, text: str) -> None:
+    document = with_options(declared("json"), mode="PERMISSIVE")
+    put(base / "orders/a/1.json", text)
+    assert "/1.json lacks the column price" in error_of(sqlite_lake, run(sqlite_lake, document, base))
+
+
+@pytest.mark.parametrize(
+    ("row", "options"),
+    [
+        ("{id: 2, price: 2.5}", {"allowUnquotedFieldNames": "true"}),
+        ('{"id": 2, /* cheap */ "price": 2.5}', {"AllowComments": "true"}),
+        ('{"id": 2, "price": NaN}', {}),
+    ],
+    ids=["unquoted", "comments", "no number"],
+)
+def test_a_row_that_only_the_options_make_readable_counts(sqlite_lake: Ledger, base: Path, row: str, options: dict[str, str]) -> None:
+    put(base / "orders/a/1.json", f'{{"id": 1, "name": "a"}}\n{row}\n')
+    assert run(sqlite_lake, with_options(declared("json"), **options), base).rows == 2
+
+
+def test_what_spark_puts_broken_rows_into_is_no_column_of_a_file(sqlite_lake: Ledger, base: Path) -> None:
+    put(base / "orders/a/1.json", '{"id": 1}\nbroken\n')
+    document = with_options(declared("json", "id int, why string"), mode="PERMISSIVE", columnNameOfCorruptRecord="why")
+    assert run(sqlite_lake, document, base).rows == 2
+    assert rows(sqlite_lake.read("orders")) == [(1, None), (None, "broken")]
+
+
+@pytest.mark.parametrize("option", ["basePath", "basepath"])
+def test_columns_that_stand_in_the_folders_are_not_missing(sqlite_lake: Ledger, spark: SparkSession, base: Path, option: str) -> None:
     spark.sql("select 1 as id, 'a' as name, 1 as day").write.partitionBy("day").parquet(str(base / "orders"))
     document = declared("parquet", "id int, name string, day int")
     assert "lacks the column day" in error_of(sqlite_lake, run(sqlite_lake, document, base))
-    based = document.replace("          format:", f'          options: {{basePath: "{base}/orders"}}\n          format:')
-    assert only(run(sqlite_lake, based, base)).error is None
+    assert only(run(sqlite_lake, with_options(document, **{option: f"{base}/orders"}), base)).error is None
     assert rows(sqlite_lake.read("orders")) == [(1, "a", 1)]
 
 

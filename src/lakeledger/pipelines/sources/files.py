@@ -32,6 +32,8 @@ DEFAULTS = {
 
 # How Spark is told to find out the columns by itself.
 INFER = {"csv": {"inferSchema": "true"}, "json": {}, "parquet": {"mergeSchema": "true"}}
+# Where Spark puts a row of JSON that it cannot read, if the schema has that column: no file has it.
+CORRUPT_RECORD = "_corrupt_record"
 ROOT = Path("/")
 
 OnChange = Literal["refuse", "load", "ignore"]
@@ -144,12 +146,13 @@ def read(spark: SparkSession, source: Files, files: list[SourceFile], table_sche
     schema = _parse_schema(spark, source.schema) if source.schema else StructType.fromJson(table_schema) if table_schema else None
     if schema is None:
         return reader.options(**INFER[source.format]).load([literal(path) for path in whole])
-    expected = _expected(source, schema.jsonValue())
+    named = {name.lower(): value for name, value in options.items()}  # as Spark matches them
+    expected = _expected(source, schema.jsonValue(), named)
     match source.format:  # A CSV's header is compared by Spark.
         case "parquet":
-            columns.check_parquet(whole, expected, options)
+            columns.check_parquet(whole, expected, named)
         case "json" if expected.required or not expected.allow_new:
-            columns.check_json(spark, [literal(path) for path in whole], expected, options)
+            columns.check_json(spark, [literal(path) for path in whole], expected, named)
     return reader.schema(schema).load([literal(path) for path in whole])
 
 
@@ -243,12 +246,13 @@ def _position(files: Mapping[str, SourceFile]) -> FilesPosition:
     return FilesPosition.of(file.identity for file in files.values())
 
 
-def _expected(source: Files, schema: Schema) -> columns.Expected:
+def _expected(source: Files, schema: Schema, options: Mapping[str, str]) -> columns.Expected:
     optional = {codec.fold(name): name for name in source.optional_columns}
     if unknown := optional.keys() - {codec.fold(name) for name in column_names(schema)}:
         names = ", ".join(column_names(schema))
         raise Invalid(f"optional_columns of {source.path} has {optional[min(unknown)]!r}, which is no column: there is {names}")
-    return columns.Expected(schema, frozenset(optional), allow_new=source.schema is not None)
+    broken_rows = {codec.fold(options.get("columnnameofcorruptrecord", CORRUPT_RECORD))} if source.format == "json" else set()
+    return columns.Expected(schema, frozenset(optional.keys() | broken_rows), allow_new=source.schema is not None)
 
 
 def _parse_schema(spark: SparkSession, text: str) -> StructType:
