@@ -255,3 +255,80 @@ def test_a_column_without_a_sign_needs_one_bit_more(sqlite_lake: Ledger, base: P
     assert f"has the column n as uint{bits}, which " in error
     assert only(run(sqlite_lake, declared("parquet", f"n {wide}"), base)).error is None
     assert rows(sqlite_lake.read("orders")) == [(2**bits - 1,)]
+
+
+# Fields of structs
+
+NESTED = "id int, s struct<a: int, b: int>"
+IN_ARRAY = "id int, s array<struct<a: int, b: int>>"
+IN_MAP = "id int, s map<string, struct<a: int, b: int>>"
+DEEP = "id int, s struct<a: int, t: array<struct<a: int, b: int>>>"
+
+
+@pytest.mark.parametrize("format", ["json", "parquet"])
+@pytest.mark.parametrize(
+    ("schema", "value", "lacks"),
+    [
+        (NESTED, "named_struct('a', 1)", "s.b: it has s.a;"),
+        (NESTED, "named_struct('a', 1, 'bb', 2)", "s.b: it has s.a, s.bb;"),
+        (IN_ARRAY, "array(named_struct('a', 1, 'bb', 2))", "s.b: it has s.a, s.bb;"),
+        (IN_MAP, "map('k', named_struct('a', 1))", "s.b: it has s.a;"),
+        (DEEP, "named_struct('a', 1, 't', array(named_struct('b', 1), named_struct('b', 2)))", "s.t.a: it has s.t.b;"),
+    ],
+    ids=["missing", "renamed", "in an array", "in a map", "deep"],
+)
+def test_a_field_that_is_missing_from_a_struct_is_an_error_that_names_it(
+    sqlite_lake: Ledger, spark: SparkSession, base: Path, format: str, schema: str, value: str, lacks: str
+) -> None:
+    arrive(spark, base, format, "1", f"select 1 as id, {value} as s")
+    assert f"lacks the column {lacks}" in error_of(sqlite_lake, run(sqlite_lake, declared(format, schema), base))
+
+
+@pytest.mark.parametrize("format", ["json", "parquet"])
+def test_a_field_that_is_declared_optional_may_be_missing(sqlite_lake: Ledger, spark: SparkSession, base: Path, format: str) -> None:
+    document = declared(format, IN_ARRAY).replace("          format:", '          optional_columns: ["S.b"]\n          format:')
+    arrive(spark, base, format, "1", "select 1 as id, array(named_struct('a', 1)) as s")
+    misspelt = document.replace("S.b", "s.c")
+    assert "has 's.c', which is no column: there is id, s, s.a, s.b" in error_of(sqlite_lake, run(sqlite_lake, misspelt, base))
+    assert only(run(sqlite_lake, document, base)).error is None
+    assert rows(sqlite_lake.read("orders").selectExpr("s[0].a", "s[0].b")) == [(1, None)]
+
+
+@pytest.mark.parametrize("format", ["json", "parquet"])
+def test_a_field_that_the_table_does_not_have_is_refused(sqlite_lake: Ledger, spark: SparkSession, base: Path, format: str) -> None:
+    arrive(spark, base, format, "1", "select 1 as id, named_struct('a', 1, 'b', 2) as s")
+    assert only(run(sqlite_lake, declared(format, NESTED), base)).error is None
+    arrive(spark, base, format, "2", "select 2 as id, named_struct('a', 1, 'b', 2, 'c', 3) as s")
+    assert "new columns that the table does not have: s.c" in error_of(sqlite_lake, run(sqlite_lake, declared(format, None), base))
+    assert only(run(sqlite_lake, declared(format, NESTED), base)).error is None
+
+
+@pytest.mark.parametrize(
+    ("schema", "text"),
+    [
+        (NESTED, '{"id": 1, "s": {"a": 1}}\n{"id": 2, "s": {"b": null}}\n'),
+        (NESTED, '{"id": 1, "s": null}\n{"id": 2}\n'),
+        (IN_ARRAY, '{"id": 1, "s": []}\n{"id": 2, "s": [null, {"a": 1}, {"b": 1}]}\n'),
+        (IN_MAP, '{"id": 1, "s": {"x": {"a": 1}, "y": {"b": 1}, "z": null}}\n'),
+        ("`a.b` struct<`c'd`: int>", '{"a.b": {"c\'d": 1}}\n'),
+        ("s string", '{"s": {"a": 1}}\n'),
+    ],
+    ids=["in some rows", "no struct", "in some elements", "in some values", "odd names", "read as text"],
+)
+def test_a_json_field_is_missing_if_no_struct_has_it(sqlite_lake: Ledger, base: Path, schema: str, text: str) -> None:
+    put(base / "orders/a/1.json", text)
+    assert only(run(sqlite_lake, declared("json", schema), base)).error is None
+
+
+@pytest.mark.parametrize(
+    ("schema", "values"),
+    [
+        ("s struct<a: byte>", pa.array([{"a": 255}], pa.struct([("a", pa.uint8())]))),
+        ("s array<byte>", pa.array([[255]], pa.list_(pa.uint8()))),
+        ("s map<string, byte>", pa.array([[("k", 255)]], pa.map_(pa.string(), pa.uint8()))),
+    ],
+    ids=["struct", "array", "map"],
+)
+def test_a_value_inside_another_may_not_be_wider_in_a_file(sqlite_lake: Ledger, base: Path, schema: str, values: pa.Array) -> None:
+    parquet_file(base, "1", s=values)
+    assert "as uint8, which byte cannot hold" in error_of(sqlite_lake, run(sqlite_lake, declared("parquet", schema), base))

@@ -50,7 +50,9 @@ class FilesConfig(Part):
     schema_text: str | None = Field(None, alias="schema")
     options: dict[str, Text] = Field(default_factory=dict)
     changed_files: Literal["refuse", "load", "ignore"] = "refuse"
-    optional_columns: tuple[Text, ...] = Field((), description="Columns that may be missing from a file; its rows have NULL there.")
+    optional_columns: tuple[Text, ...] = Field(
+        (), description="Columns (or `column.field`) that may be missing from a file; its rows have NULL there."
+    )
 
     @field_validator("path")
     @classmethod

@@ -10,7 +10,7 @@ from lakeledger import codec
 from lakeledger.lake import Bounds, FileFacts, Storage
 
 if TYPE_CHECKING:
-    from pyarrow import parquet
+    from pyarrow import DataType, parquet
 
 TEXT_LIMIT = 64
 
@@ -30,15 +30,27 @@ class Parquet:
         return FileFacts(footer.num_rows, first.compression.lower() if first else "none", _bounds(footer))
 
 
-def footer_types(storage: Storage, path: str) -> dict[str, str] | None:
-    """The columns of a file with their types, in pyarrow's words; None if it is no Parquet, or not there."""
+def footer_types(storage: Storage, path: str) -> dict[str, Any] | None:
+    """The columns of a file in the shape of Spark's schemas, but in pyarrow's words; None if it is no Parquet, or not there."""
     from pyarrow import ArrowInvalid, parquet
 
     try:
         schema = parquet.read_schema(storage.inner(path), filesystem=storage.filesystem)
     except (ArrowInvalid, OSError):
         return None
-    return {field.name: str(field.type) for field in schema}
+    return {"type": "struct", "fields": [{"name": field.name, "type": _shape(field.type)} for field in schema]}
+
+
+def _shape(type_: DataType) -> Any:
+    from pyarrow import types
+
+    if types.is_struct(type_):
+        return {"type": "struct", "fields": [{"name": field.name, "type": _shape(field.type)} for field in type_]}
+    if types.is_map(type_):
+        return {"type": "map", "keyType": _shape(type_.key_type), "valueType": _shape(type_.item_type)}
+    if any(is_list(type_) for is_list in (types.is_list, types.is_large_list, types.is_fixed_size_list)):
+        return {"type": "array", "elementType": _shape(type_.value_type)}
+    return _shape(type_.value_type) if types.is_dictionary(type_) else str(type_)
 
 
 def _bounds(footer: parquet.FileMetaData) -> Bounds:

@@ -18,7 +18,7 @@ from lakeledger.lake.storage import PARALLEL
 from lakeledger.pipelines.read import literal
 from lakeledger.pipelines.sources import columns
 from lakeledger.sync import FilesPosition, SourceFile
-from lakeledger.tables.schema import Schema, column_names
+from lakeledger.tables.schema import Schema
 
 if TYPE_CHECKING:
     from pyspark.sql import DataFrame, SparkSession
@@ -151,7 +151,7 @@ def read(spark: SparkSession, source: Files, files: list[SourceFile], table_sche
     match source.format:  # A CSV's header is compared by Spark.
         case "parquet":
             columns.check_parquet(whole, expected, named)
-        case "json" if expected.required or not expected.allow_new:
+        case "json" if expected.demands_something:
             columns.check_json(spark, [literal(path) for path in whole], expected, named)
     return reader.schema(schema).load([literal(path) for path in whole])
 
@@ -248,9 +248,9 @@ def _position(files: Mapping[str, SourceFile]) -> FilesPosition:
 
 def _expected(source: Files, schema: Schema, options: Mapping[str, str]) -> columns.Expected:
     optional = {codec.fold(name): name for name in source.optional_columns}
-    if unknown := optional.keys() - {codec.fold(name) for name in column_names(schema)}:
-        names = ", ".join(column_names(schema))
-        raise Invalid(f"optional_columns of {source.path} has {optional[min(unknown)]!r}, which is no column: there is {names}")
+    names = [struct.path(name) for struct in columns.structs_of(schema) for name in struct.names]
+    if unknown := optional.keys() - {codec.fold(name) for name in names}:
+        raise Invalid(f"optional_columns of {source.path} has {optional[min(unknown)]!r}, which is no column: there is {', '.join(names)}")
     broken_rows = {codec.fold(options.get("columnnameofcorruptrecord", CORRUPT_RECORD))} if source.format == "json" else set()
     return columns.Expected(schema, frozenset(optional.keys() | broken_rows), allow_new=source.schema is not None)
 
