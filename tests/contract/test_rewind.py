@@ -159,6 +159,25 @@ def test_the_rows_that_come_twice_are_told_as_exactly_as_they_are_known(ledger: 
     assert ledger.positions.preview_rewind("shop.orders", Target(to=NumberPosition(20))).appended == "at least 1 row"
 
 
+def test_a_rewind_over_moves_that_were_cleaned_up_needs_a_reason(ledger: Ledger) -> None:
+    load(ledger, 10, 5)
+    load(ledger, 20, 1_000_000)
+    ledger.positions.advance("shop.orders", NumberPosition(30))
+    execute(ledger, "delete from sync_marker_history where version < 3")
+    plan = ledger.positions.preview_rewind("shop.orders", Target(to=NumberPosition(5)))
+    assert (plan.appended, plan.needs_reason) == ("at least 0 rows", True)
+    with pytest.raises(Invalid, match=r"cleaned up.* give a reason"):
+        ledger.positions.rewind(plan)
+    assert ledger.positions.rewind(plan, "the table was emptied").position == NumberPosition(5)
+
+
+def test_rows_of_moves_that_were_cleaned_up_in_between_are_not_taken_for_none(ledger: Ledger) -> None:
+    for number, rows in ((10, 5), (20, 7), (30, 0)):
+        load(ledger, number, rows)
+    execute(ledger, "delete from sync_marker_history where version = 2")  # forced moves, such as the one before, are kept for good
+    assert ledger.positions.preview_rewind("shop.orders", Target(version=1)).appended == "at least 0 rows"
+
+
 def test_what_was_taken_back_before_does_not_count_again(ledger: Ledger) -> None:
     for number, rows in ((10, 5), (20, 7)):
         load(ledger, number, rows)

@@ -68,7 +68,7 @@ def rewind(
         show.print_next(options.command(f"positions history {shlex.quote(source)}{places.type_option(marker_type)}"))
     else:
         click.echo("nothing was changed")
-        reason = reason or ("<why>" if plan.appended_rows else None)
+        reason = reason or ("<why>" if plan.needs_reason else None)
         given = {"--type": marker_type, "--to-version": to_version, "--to-time": to_time, "--to": place, "--kind": kind, "--reason": reason}
         show.print_next(options.command(_again(plan, source, given)))
 
@@ -111,7 +111,7 @@ def _print_plan(plan: Rewind) -> None:
             "back to": places.describe(plan.to.kind, plan.to.document()),
             "between": plan.distance,
             "reads again": ", ".join(again) or "what no run of the ledger has counted",
-            "comes twice": f"{plan.appended}: already in the table" if plan.appended_rows else None,
+            "comes twice": f"{plan.appended}: already in the table" if plan.needs_reason else None,
         }
     )
     places.print_changes(list(reversed(plan.undone)), "moves undone")

@@ -54,6 +54,11 @@ class Rewind:
         return f"{bound}{self.appended_rows:,} row{'' if self.appended_rows == 1 else 's'}"
 
     @property
+    def needs_reason(self) -> bool:
+        """Whether rows come twice, as far as anybody knows."""
+        return self.appended_rows > 0 or self.appended_bound == "at least"
+
+    @property
     def distance(self) -> str | None:
         """How much lies between, in words, where the kind of position can tell."""
         return self.current.position.distance(self.to)
@@ -82,10 +87,11 @@ def preview(tx: Transaction, source: Source, target: Target) -> Rewind:
 
 
 def _bound(history: list[MarkerChange], undone: list[MarkerChange], to: Position) -> Literal["exactly", "up to", "at least"]:
-    before = [change.position_data for change in history if change.version < undone[0].version]
-    if not before and undone[0].version > 1:
+    before = [change for change in history if change.version < undone[0].version]
+    since = [change for change in history if change.version >= undone[0].version]
+    if since[-1].version - (before[-1].version if before else 0) > len(since):
         return "at least"
-    return "exactly" if isinstance(to, FilesPosition) or to.document() in before else "up to"
+    return "exactly" if isinstance(to, FilesPosition) or to.document() in [change.position_data for change in before] else "up to"
 
 
 def appended_rows(undone: Iterable[MarkerChange]) -> int:
@@ -100,9 +106,10 @@ def appended_rows(undone: Iterable[MarkerChange]) -> int:
 
 def move_back(plan: Rewind, reason: str | None) -> Advance:
     """The move that does what the preview said. Raises Invalid if rows would come twice for no reason."""
-    if plan.appended_rows and not (reason or "").strip():
+    if plan.needs_reason and not (reason or "").strip():
+        unknown = "; older moves were cleaned up, so nobody knows how many more" if plan.appended_bound == "at least" else ""
         raise Invalid(
-            f"{plan.source.name} appends: the next run would append {plan.appended} a second time, which its table already has; "
+            f"{plan.source.name} appends: the next run would append {plan.appended} a second time, which its table already has{unknown}; "
             "if that is meant, give a reason (--reason)"
         )
     why = f"rewound from version {plan.current.version}" + (f": {reason}" if reason else "")
