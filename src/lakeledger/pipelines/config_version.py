@@ -8,10 +8,15 @@ import subprocess
 from pathlib import Path
 
 GIT_SECONDS = 5.0
+# What tells what to run. Other files that Git does not know may lie beside it: the ledger, its tables, logs.
+CONFIGURATION = ("*.yml", "*.yaml", "*.sql", "*.py", "*.ipynb")
 
 
 def config_version(base: Path, config_hash: str) -> str:
-    """The Git commit of the folder, with `-dirty` if a file in it was changed since; the hash if it is in no repository."""
+    """The Git commit of the folder, with `-dirty` if that does not have what the folder has; the hash if it is in no repository.
+
+    It does not if a file was changed since, or if a document, a query or code in the folder itself is not in Git.
+    """
     return _commit(base) or config_hash
 
 
@@ -21,10 +26,17 @@ def _commit(base: Path) -> str | None:
         return None
     try:
         head = _ask(git, base, "rev-parse", "--verify", "HEAD")
-        changed = _ask(git, base, "status", "--porcelain", "--untracked-files=no", "--", ".") if head else None
+        is_dirty = head and (_ask(git, base, "status", "--porcelain", "--untracked-files=no", "--", ".") or _has_untracked(git, base))
     except (OSError, subprocess.TimeoutExpired):
         return None
-    return f"{head}-dirty" if changed else head
+    return f"{head}-dirty" if is_dirty else head
+
+
+def _has_untracked(git: str, base: Path) -> bool:
+    """Also of what Git is told to ignore: that is in no commit either."""
+    there = {path.name for pattern in CONFIGURATION for path in base.glob(pattern)}
+    tracked = _ask(git, base, "ls-files", "-z", "--", *(f":(glob){pattern}" for pattern in CONFIGURATION)) or ""
+    return not there <= set(tracked.split("\0"))
 
 
 def _ask(git: str, base: Path, *words: str) -> str | None:
