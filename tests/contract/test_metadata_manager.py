@@ -27,6 +27,16 @@ def manager(url: str) -> Iterator[MetadataManager]:
         yield opened_here
 
 
+@pytest.mark.parametrize("name", ["", "  "])
+def test_an_empty_table_name_does_not_stand_for_the_schema(manager: MetadataManager, name: str) -> None:
+    manager.update_stream_position("shop", {"lsn": "0/1"})
+    with pytest.raises(Invalid, match=r"table name .* of shop is empty: leave it out for the whole schema"):
+        manager.update_stream_position("shop", {"lsn": "0/2"}, table_name=name)
+    with pytest.raises(Invalid, match="is empty"):
+        manager.get_stream_position("shop", name)
+    assert manager.get_stream_position("shop") == {"lsn": "0/1"}
+
+
 @pytest.mark.parametrize(
     "document",
     [

@@ -36,6 +36,8 @@ class Source:
     def __post_init__(self) -> None:
         if not self.schema_name.strip():
             raise Invalid("a source needs the name of its schema")
+        if self.table_name is not None and not self.table_name.strip():
+            raise Invalid(f"the table name {self.table_name!r} of {self.schema_name} is empty: leave it out for the whole schema")
         if self.marker_type not in _MARKER_TYPES:
             raise Invalid(f"marker type {self.marker_type!r} is not one of {', '.join(MarkerType)}")
         object.__setattr__(self, "marker_type", _MARKER_TYPES[self.marker_type])
