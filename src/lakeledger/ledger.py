@@ -28,7 +28,7 @@ from lakeledger.runs.explain import Explanation, explain
 from lakeledger.sync import Advance, Capture, Source, parse_source
 from lakeledger.sync.kinds import PositionLike, as_position
 from lakeledger.sync.lost_steps import note_lost_step
-from lakeledger.tables import Committed, Tables, parse_name
+from lakeledger.tables import Committed, TableName, Tables, parse_name
 from lakeledger.tables import store as table_store
 from lakeledger.tables.checksums import Checksums
 from lakeledger.tables.warehouse import Move, Warehouse
@@ -297,6 +297,7 @@ class Ledger:
         return run.fence if run is not None else None
 
     def _write(self, frame: DataFrame, request: Write, run: ActiveRun | ActiveStep | None) -> Committed:
+        _check_frame(frame, request.table)
         if request.position and request.batch_id is None and not request.position.force:
             request = replace(request, batch_id=_batch_of(request, request.position))
         if fence := self._fence(run):
@@ -372,6 +373,15 @@ def _advance(position: Advance | tuple[str | Source, PositionLike] | None) -> Ad
             "position must be Advance(…) or a pair (source, position), for example ('shop.orders', TimestampPosition(…))"
         ) from error
     return Advance(parse_source(source) if isinstance(source, str) else source, as_position(to))
+
+
+def _check_frame(frame: object, table: TableName) -> None:
+    """Raise Invalid for what is no DataFrame of Spark, classic or Connect; Spark need not be installed to tell."""
+    kind = type(frame)
+    if any(each.__name__ == "DataFrame" and each.__module__.startswith("pyspark.sql.") for each in kind.__mro__):
+        return
+    name = kind.__name__ if kind.__module__ == "builtins" else f"{kind.__module__}.{kind.__name__}"
+    raise Invalid(f"{table} takes a Spark DataFrame, not {name}: make one with spark.createDataFrame(frame)")
 
 
 def _text(value: Id | None) -> str | None:

@@ -206,6 +206,25 @@ def test_a_frame_without_columns_is_refused(sqlite_lake: Ledger, spark: SparkSes
     assert sqlite_lake.tables.find("t") is None
 
 
+@pytest.mark.parametrize("verb", ["append", "overwrite"])
+@pytest.mark.parametrize(
+    ("make", "kind"),
+    [
+        (lambda spark: spark.sql("select 1 as id").toPandas(), r"pandas\.core\.frame\.DataFrame"),
+        (lambda spark: spark.sql("select 1 as id").toArrow(), r"pyarrow\.lib\.Table"),
+        (lambda spark: spark.sql("select 1 as id").collect(), "list"),
+        (lambda _: None, "NoneType"),
+    ],
+    ids=["pandas", "arrow", "rows", "nothing"],
+)
+def test_what_is_no_frame_of_spark_is_refused(
+    sqlite_lake: Ledger, spark: SparkSession, verb: str, make: Callable[[SparkSession], Any], kind: str
+) -> None:
+    with pytest.raises(Invalid, match=rf"main\.t takes a Spark DataFrame, not {kind}: make one with spark\.createDataFrame\(frame\)"):
+        getattr(sqlite_lake, verb)(make(spark), "t")
+    assert sqlite_lake.runs.list() == []
+
+
 def test_columns_that_differ_only_in_case_are_refused(sqlite_lake: Ledger, spark: SparkSession) -> None:
     with conf(spark, {"spark.sql.caseSensitive": "true"}):
         for query in (
