@@ -12,6 +12,7 @@ import pytest
 
 from integration.loading import only, rows, run, sql
 from lakeledger import Conflict, Ledger, SparkSettings, failpoints
+from lakeledger.pipelines import load
 
 if TYPE_CHECKING:
     from pyspark.sql import SparkSession
@@ -49,11 +50,11 @@ def test_two_queries_that_add_what_is_missing_add_it_once(lake: Ledger, spark: S
     lake.append(spark.sql("select * from values (0), (7) as t(id)"), "arrived")
     both_have_read, results = threading.Barrier(2, timeout=60), {}
 
-    def load(module: str) -> None:
+    def add(module: str) -> None:
         results[module] = run(lake, adds_what_is_missing(module), base)
 
     with call_once_per_thread(failpoints.AFTER_WRITE, both_have_read.wait):
-        threads = [threading.Thread(target=load, args=(module,)) for module in ("a", "b")]
+        threads = [threading.Thread(target=add, args=(module,)) for module in ("a", "b")]
         for thread in threads:
             thread.start()
         for thread in threads:
@@ -61,6 +62,52 @@ def test_two_queries_that_add_what_is_missing_add_it_once(lake: Ledger, spark: S
     assert [only(results[module]).error for module in ("a", "b")] == [None, None]
     assert sorted(result.rows for result in results.values()) == [0, 1]
     assert rows(lake.read("dim")) == [(0,), (7,)]
+
+
+@pytest.fixture
+def pauses(monkeypatch: pytest.MonkeyPatch) -> list[float]:
+    """How long a load waits before each new plan; nothing is waited for really."""
+    waited: list[float] = []
+    monkeypatch.setattr(load, "pause", waited.append, raising=False)
+    return waited
+
+
+def test_a_query_gets_through_once_a_writer_of_its_table_pauses(
+    sqlite_lake: Ledger, spark: SparkSession, base: Path, pauses: list[float]
+) -> None:
+    sqlite_lake.append(spark.sql("select 0 as id"), "dim")
+    sqlite_lake.append(spark.sql("select * from values (0), (7) as t(id)"), "arrived")
+    colliding = iter(range(100, 107))
+
+    def somebody_else(_: str) -> None:
+        if number := next(colliding, None):
+            with failpoints_off():
+                sqlite_lake.append(spark.sql(f"select {number} as id"), "dim")
+
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setitem(failpoints.armed, failpoints.AFTER_WRITE, somebody_else)
+        result = run(sqlite_lake, adds_what_is_missing("a"), base)
+    assert only(result).error is None
+    assert [row[0] for row in rows(sqlite_lake.read("dim"))] == [0, *range(100, 107), 7]
+    assert len(pauses) == 7
+    assert all(load.FIRST_PAUSE_SECONDS / 2 <= seconds <= load.LONGEST_PAUSE_SECONDS for seconds in pauses)
+    assert max(pauses[-2:]) > 4 * pauses[0]
+
+
+def test_a_query_gives_way_to_a_writer_that_never_pauses(sqlite_lake: Ledger, spark: SparkSession, base: Path, pauses: list[float]) -> None:
+    sqlite_lake.append(spark.sql("select 0 as id"), "dim")
+    sqlite_lake.append(spark.sql("select 7 as id"), "arrived")
+
+    def somebody_else(_: str) -> None:
+        with failpoints_off():
+            sqlite_lake.append(spark.sql("select 100 as id"), "dim")
+
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setitem(failpoints.armed, failpoints.AFTER_WRITE, somebody_else)
+        step = only(run(sqlite_lake, adds_what_is_missing("a"), base))
+    assert "main.dim moved from version" in (step.error or "")
+    assert step.retryable
+    assert len(pauses) == load.PLANS - 1
 
 
 def test_an_append_of_rows_computed_from_an_older_version_is_refused(lake: Ledger, spark: SparkSession) -> None:
@@ -71,6 +118,13 @@ def test_an_append_of_rows_computed_from_an_older_version_is_refused(lake: Ledge
         lake.append(missing, "dim", base_version=version)
     assert caught.value.retryable
     assert rows(lake.read("dim")) == [(0,), (7,)]
+
+
+@contextmanager
+def failpoints_off() -> Iterator[None]:
+    with pytest.MonkeyPatch.context() as patch:
+        patch.delitem(failpoints.armed, failpoints.AFTER_WRITE)
+        yield
 
 
 @contextmanager

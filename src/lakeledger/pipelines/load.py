@@ -2,10 +2,12 @@
 
 from __future__ import annotations
 
+import random
 import re
 from collections.abc import Mapping
 from dataclasses import dataclass
 from pathlib import Path
+from time import sleep as pause
 from typing import Any, Literal, cast
 
 from lakeledger import codec
@@ -25,8 +27,11 @@ from lakeledger.tables.commit import find_applied
 Operation = Literal["append", "overwrite"]
 
 EXPLAIN_LIMIT = 1_000
-# How often a load is planned before it gives way to the others that write its table.
-PLANS = 5
+# How often a load is planned before it gives way to the others that write its table, and how long it waits before it is planned again:
+# at random, so that it does not meet the same writer at the same moment, and longer each time. All pauses together are at most 22 s.
+PLANS = 10
+FIRST_PAUSE_SECONDS = 0.1
+LONGEST_PAUSE_SECONDS = 5.0
 
 
 @dataclass(frozen=True)
@@ -47,18 +52,20 @@ class Loaded:
 def load(
     plane: Plane, module: str, source: FilesSource | SqlSource, base: Path, fence: Fence, parameters: Mapping[str, str] | None = None
 ) -> Loaded:
-    """Carry out one source; a query may name the job's parameters, too. If somebody else was faster, it is planned again.
+    """Carry out one source; a query may name the job's parameters, too. If somebody else was faster, it is planned again with back-off.
 
     Raises Invalid, Conflict, Fenced or Failed; then nothing of it is visible.
     """
-    for plans_left in reversed(range(PLANS)):
+    for number in range(1, PLANS + 1):
         try:
             if isinstance(source, FilesSource):
                 return _load_files(plane, module, source, base, fence)
             return _run_sql(plane, module, source, base, fence, parameters or {})
         except Conflict as error:
-            if not error.retryable or not plans_left:
+            if not error.retryable or number == PLANS:
                 raise
+            longest = min(FIRST_PAUSE_SECONDS * 2 ** (number - 1), LONGEST_PAUSE_SECONDS)
+            pause(longest * random.uniform(0.5, 1))  # noqa: S311 - jitter, no secret
         except LakeledgerError:
             raise
         except Exception as error:  # Spark's own errors: the adapter's place to translate them.
