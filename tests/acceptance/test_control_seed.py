@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+from collections.abc import Container
 from datetime import UTC, datetime, timedelta, timezone
 from pathlib import Path
 from typing import Any
@@ -74,10 +75,10 @@ def test_an_edit_that_is_made_while_jobs_are_applied_is_not_taken_for_done(contr
     class Busy(LocalBackend):
         """Somebody edits the table while the first job is made."""
 
-        def create(self, spec: JobSpec) -> Job:
+        def create(self, spec: JobSpec, seen: Container[str] = ()) -> Job:
             if spec.module_name == "a":
                 control.sql(insert("one", "late"))
-            return super().create(spec)
+            return super().create(spec, seen)
 
     monitor = MetadataMonitor(control.table, None, 60, ledger=control.ledger, backend=Busy(control.ledger.store, "ann"))
     control.sql(insert("one", "a"))

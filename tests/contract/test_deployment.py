@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Container, Iterator
 from dataclasses import replace
 from pathlib import Path
 from types import SimpleNamespace
@@ -536,10 +536,10 @@ class Stopped(LocalBackend):
         super().__init__(ledger.store, "stopped")
         self.__dict__["meanwhile"] = meanwhile
 
-    def create(self, spec: JobSpec) -> Job:
+    def create(self, spec: JobSpec, seen: Container[str] = ()) -> Job:
         if meanwhile := self.__dict__.pop("meanwhile", None):
             meanwhile()
-        return super().create(spec)
+        return super().create(spec, seen)
 
 
 def stopped(deployment: Deployment, ledger: Ledger, meanwhile: Callable[[], object]) -> Deployment:

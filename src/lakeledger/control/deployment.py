@@ -102,7 +102,7 @@ class Deployment:
         chosen.sort(key=lambda action: (action.module_name, action.control_table))
         warnings = [*self._warnings(chosen, snapshot), *left_behind.warnings(left, prune=prune), *_extra_words(extra)]
         at = (snapshot.version, snapshot.modules_version)
-        return Plan(self.table.location, self.backend.name, *at, tuple(chosen), tuple(warnings))
+        return Plan(self.table.location, self.backend.name, *at, tuple(chosen), tuple(warnings), frozenset(ours))
 
     def bring(self, *, prefer: Side | None = None, prune: bool = False) -> list[Applied]:
         """Plan and apply. A module that was changed here and by hand waits for a decision: it is told, and stops no other."""
@@ -238,7 +238,7 @@ class Deployment:
             with run.step(action.module_name, "job", action=action.kind, changes=words(action.changes)) as step:
                 with self._store.read() as tx:
                     run_log.check_fence(tx, step.fence)
-                job_id = self._carry_out(action)
+                job_id = self._carry_out(action, plan.seen)
                 self._note(action, job_id, plan.version, step.fence)
                 step.metadata["job_id"] = job_id
         except Fenced as error:
@@ -248,11 +248,11 @@ class Deployment:
             return Applied(action, action.job_id, str(error))
         return Applied(action, job_id)
 
-    def _carry_out(self, action: Action) -> str:
+    def _carry_out(self, action: Action, seen: frozenset[str]) -> str:
         """Do it; what people changed since the plan is refused, or was none of ours and stays. Raises Conflict."""
         spec, update, job_id = action.spec or JobSpec(action.module_name, {}), action.update, str(action.job_id)
         if action.kind in ("create", "recreate"):
-            return self.backend.create(spec).job_id
+            return self.backend.create(spec, seen).job_id
         if action.kind == "remove":
             self.backend.delete(job_id, update.check if update else None)
         elif update:

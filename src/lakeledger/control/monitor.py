@@ -76,7 +76,7 @@ class MetadataMonitor:
         self._importer = Importer(self._opened.store, self._opened.worker.name, table, base, self._files.load_all)
         self._tell = tell
         self._stop = threading.Event()
-        followed = [table.identity, *([self._importer.name(str(self._folder))] if self._folder else [])]
+        followed = [table.location, *([self._importer.name(str(self._folder))] if self._folder else [])]
         self._failures = self._opened.background(WATCHER, " ".join(followed))
         self._unwatched: str | None = None
 

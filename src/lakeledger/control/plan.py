@@ -118,7 +118,7 @@ class Action:
 
 @dataclass(frozen=True)
 class Plan:
-    """Every module and what is to be done for it, worked out at one version of the control table."""
+    """Every module and what is to be done for it, worked out at one version of the control table. `seen` are the jobs that were there."""
 
     control_table: str
     backend: str
@@ -126,6 +126,7 @@ class Plan:
     modules_version: int
     actions: tuple[Action, ...]
     warnings: tuple[str, ...] = ()
+    seen: frozenset[str] = field(default=frozenset(), compare=False, repr=False)
 
     @property
     def digest(self) -> str:

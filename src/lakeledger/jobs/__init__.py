@@ -5,7 +5,7 @@ A job's settings have the shape of the Databricks Jobs API 2.2 everywhere, so th
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Mapping, Sequence
+from collections.abc import Callable, Container, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any, Protocol
 
@@ -82,8 +82,8 @@ class JobBackend(Protocol):
         """The job as it is now, or None if somebody deleted it."""
         ...
 
-    def create(self, spec: JobSpec) -> Job:
-        """Make the job. Raises Conflict if there is one of its name and with our tags: a module has one job."""
+    def create(self, spec: JobSpec, seen: Container[str] = ()) -> Job:
+        """Make the job. Raises Conflict if there is one of its name and with our tags that was not seen before: a module has one job."""
         ...
 
     def update(self, job_id: str, spec: JobSpec, remove: Sequence[str] = (), check: Check | None = None) -> Job:
@@ -106,12 +106,12 @@ class JobBackend(Protocol):
         ...
 
 
-def refuse_second(spec: JobSpec, there: Iterable[Job]) -> None:
-    """Raises Conflict if one of these jobs has our tags of the one that is to be made."""
+def refuse_second(spec: JobSpec, there: Iterable[Job], seen: Container[str]) -> None:
+    """Raises Conflict if one of these jobs has our tags of the one that is to be made. One that was seen is known to be somebody else's."""
     tags = spec.settings.get("tags") or {}
     wanted = {tag: tags[tag] for tag in (OWNER_TAG, MODULE_TAG) if tag in tags}
     for job in there:
-        if len(wanted) == 2 and wanted.items() <= job.tags.items():
+        if len(wanted) == 2 and wanted.items() <= job.tags.items() and job.job_id not in seen:
             raise Conflict(f"module {spec.module_name} has job {job.job_id} by now: no second one was made; plan again", retryable=True)
 
 

@@ -8,7 +8,7 @@ from __future__ import annotations
 import re
 import sys
 import time
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Container, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, Any, cast
 from urllib.parse import urlsplit
@@ -89,18 +89,17 @@ class DatabricksBackend:
         except NotFound:
             return None
 
-    def create(self, spec: JobSpec) -> Job:
+    def create(self, spec: JobSpec, seen: Container[str] = ()) -> Job:
         """Make the job, once: before each try it is looked for by its name and tags. Raises Invalid, or Conflict if it was there before."""
         tags = spec.settings.get("tags") or {}
         if not tags.get(OWNER_TAG) or tags.get(MODULE_TAG) != spec.module_name:
             raise Invalid(
                 f"the job of module {spec.module_name!r} needs the tags {OWNER_TAG} and {MODULE_TAG}: it could not be found again"
             )
-        if found := self._made(spec.settings):
-            refuse_second(spec, [Job(str(found["job_id"]), found["settings"])])
-        made = self._call(
-            f"create the job of module {spec.module_name!r}", "POST", "/create", body=spec.settings, done=lambda: self._made(spec.settings)
-        )
+        if found := self._made(spec.settings, seen):
+            refuse_second(spec, [Job(str(found["job_id"]), found["settings"])], seen)
+        what = f"create the job of module {spec.module_name!r}"
+        made = self._call(what, "POST", "/create", body=spec.settings, done=lambda: self._made(spec.settings, seen))
         job_id = str(made["job_id"])
         # A job found again may have been made from earlier settings.
         return self.update(job_id, spec) if "settings" in made else Job(job_id, dict(spec.settings))
@@ -194,11 +193,12 @@ class DatabricksBackend:
         job_id = str(found["job_id"])
         return self.find(job_id) if found.get("has_more") else Job(job_id, found.get("settings") or {})
 
-    def _made(self, settings: Mapping[str, Any]) -> dict[str, Any] | None:
-        """The job that a lost request made, if it did."""
+    def _made(self, settings: Mapping[str, Any], seen: Container[str]) -> dict[str, Any] | None:
+        """The job that a lost request made, if it did; none of those that were there before."""
         wanted = {name: settings["tags"][name] for name in (OWNER_TAG, MODULE_TAG)}
         by_name = {"name": settings["name"]} if settings.get("name") else {}
-        return next((found for found in self._pages(by_name) if wanted.items() <= _tags(found).items()), None)
+        made = (found for found in self._pages(by_name) if str(found["job_id"]) not in seen)
+        return next((found for found in made if wanted.items() <= _tags(found).items()), None)
 
     def _call(
         self,

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Container, Mapping, Sequence
 from dataclasses import dataclass
 from datetime import datetime
 from typing import Any, cast
@@ -45,11 +45,11 @@ class LocalBackend:
             row = tx.one(sql.find_local, job_id=job_id)
         return LocalJob(**row).job if row else None
 
-    def create(self, spec: JobSpec) -> Job:
+    def create(self, spec: JobSpec, seen: Container[str] = ()) -> Job:
         """Keep a new job. Raises Invalid if its schedule or trigger cannot be read, and Conflict if its module has one of its name."""
         with self._store.write() as tx:
             columns = _columns(spec.settings, spec.module_name, tx.now)
-            refuse_second(spec, [_job(row) for row in tx.all(sql.named_local, name=columns["name"])])
+            refuse_second(spec, [_job(row) for row in tx.all(sql.named_local, name=columns["name"])], seen)
             made = {"job_id": clock.new_id(), "settings": packed(spec.settings), "module": spec.module, "base": spec.base, "seen": {}}
             return LocalJob(**cast("Row", tx.one(sql.add_local, **made, **columns))).job
 
