@@ -69,7 +69,7 @@ class Ledger:
         self.store = store
         self.worker = this_worker()
         self.runs = Runs(self.store, self.worker, note_lost_step)
-        self.tables = Tables(self.store, self.worker, self._warehouse.path)
+        self.tables = Tables(self.store, self.worker, self._warehouse.path, note_lost_step)
         self.sync = Capture(self.store, self.worker, settings.lease_seconds, settings.capture, settings.retention)
         self.positions = self.sync.positions
         self.schemas = self.sync.schemas

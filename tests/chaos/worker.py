@@ -23,7 +23,8 @@ from lakeledger import Advance, Ledger, NumberPosition, Settings, clock
 from lakeledger.config import RetentionSettings, SparkSettings
 from lakeledger.errors import Fenced, LakeledgerError
 from lakeledger.lake import Storage
-from lakeledger.pipelines.write import _commit
+from lakeledger.pipelines.effects import IngestionFacts
+from lakeledger.pipelines.write import persist
 from lakeledger.runs import ActiveRun, ActiveStep, Counters
 from lakeledger.sync import parse_source
 from lakeledger.tables import Change, Layout, NewFile, parse_name
@@ -89,17 +90,16 @@ def load_a_file(ledger: Ledger, role: Role, run: ActiveRun, step: ActiveStep) ->
         table=table,
         location=table.folder,
         operation="append",
-        fence=step.fence,
         schema=SCHEMA,
         layout=Layout("jsonl"),
         files=[NewFile(path, len(content), 1, "", "none", {}, datetime.now(UTC))],
         batch_id=f"{role.source} {number}",
-        position=Advance(origin, NumberPosition(number), expected_version=marker.version if marker else 0),
         counters=Counters(processed=1, inserted=1),
     )
+    move = Advance(origin, NumberPosition(number), expected_version=marker.version if marker else 0)
     attempted: list[Any] = []
     try:
-        _commit(plane, change, attempted)
+        persist(plane, attempted, step.fence, [change], [move], [IngestionFacts(table, 1, origin.name)])
     except LakeledgerError:
         if not attempted:
             storage.remove_folder(folder)

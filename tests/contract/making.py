@@ -7,17 +7,20 @@ import threading
 from collections.abc import Callable, Iterator
 from concurrent.futures import ThreadPoolExecutor
 from contextlib import contextmanager
+from dataclasses import dataclass, field
 from datetime import UTC, datetime
 from typing import Any, TypeVar
 
 import lakeledger
 from lakeledger import Ledger
+from lakeledger.commit import Effect, commit
 from lakeledger.config import Settings
-from lakeledger.db import Row
+from lakeledger.db import Row, Transaction
 from lakeledger.db.queries import statement
-from lakeledger.runs import ActiveRun, ActiveStep
+from lakeledger.pipelines.effects import IngestionFacts, ReadFiles
+from lakeledger.runs import ActiveRun, ActiveStep, Fence
+from lakeledger.sync import Advance, SourceFile
 from lakeledger.tables import Change, Committed, NewFile, parse_name
-from lakeledger.tables.commit import commit
 
 T = TypeVar("T")
 
@@ -31,17 +34,43 @@ def new_file(name: str, rows: int = 10, size: int = 100, partition: str = "") ->
     return NewFile(path, size, rows, partition, "snappy", {"id": {"min": 1, "max": rows, "nulls": 0}}, AT)
 
 
-def change(run: ActiveRun | ActiveStep, *files: NewFile, table: str = ORDERS, **more: Any) -> Change:
-    """An append of these files, unless `more` says otherwise."""
+@dataclass(frozen=True)
+class Planned:
+    """A commit of one table that is to be made."""
+
+    fence: Fence
+    change: Change
+    moves: list[Advance] = field(default_factory=list)
+    effects: list[Effect] = field(default_factory=list)
+
+    def commit(self, tx: Transaction) -> Committed:
+        (made,) = commit(tx, self.fence, [self.change], self.moves, self.effects).tables
+        return made
+
+
+def change(
+    run: ActiveRun | ActiveStep,
+    *files: NewFile,
+    table: str = ORDERS,
+    position: Advance | None = None,
+    source_files: list[SourceFile] | None = None,
+    write_ms: int = 0,
+    **more: Any,
+) -> Planned:
+    """An append of these files as a load makes it, unless `more` says otherwise."""
     name = parse_name(table)
     location = f"/warehouse/{name.folder}"
     values = {"location": location, "operation": "append", "schema": SCHEMA, "layout": lakeledger.tables.Layout(), **more}
-    return Change(table=name, fence=run.fence, files=list(files), **values)
+    effects: list[Effect] = [IngestionFacts(name, write_ms, position.source.name if position else None)]
+    if position and source_files:
+        values["summary"] = {"source_files": len(source_files)}
+        effects.append(ReadFiles(position.source, source_files))
+    return Planned(run.fence, Change(table=name, files=list(files), **values), [position] if position else [], effects)
 
 
-def put(ledger: Ledger, made: Change) -> Committed:
+def put(ledger: Ledger, made: Planned) -> Committed:
     with ledger.store.write() as tx:
-        return commit(tx, made)
+        return made.commit(tx)
 
 
 def append(ledger: Ledger, *files: NewFile, **more: Any) -> Committed:
@@ -52,7 +81,7 @@ def append(ledger: Ledger, *files: NewFile, **more: Any) -> Committed:
 
 def overwrite(ledger: Ledger, *files: NewFile, **more: Any) -> Committed:
     """One overwrite in a run of its own."""
-    return append(ledger, *files, **{"operation": "overwrite", "replaces": "all", **more})
+    return append(ledger, *files, **{"operation": "overwrite", "retires": "all", **more})
 
 
 def execute(ledger: Ledger, text: str, **parameters: Any) -> int:

@@ -100,7 +100,7 @@ def test_the_first_append_is_told_row_by_row_in_order(ledger: Ledger) -> None:
             ("pipeline_runs", "UPDATE"),
         ]
         seen = head(ledger)
-        put(ledger, change(run, new_file("c"), operation="overwrite", replaces="all", base_version=1))
+        put(ledger, change(run, new_file("c"), operation="overwrite", retires="all", base_version=1))
         assert sorted(told(ledger.changes.after(seen))) == [
             ("pipeline_runs", "UPDATE"),
             ("table_files", "INSERT"),

@@ -15,6 +15,7 @@ from contract.making import (
     AT,
     ORDERS,
     SCHEMA,
+    Planned,
     append,
     change,
     dump,
@@ -30,7 +31,7 @@ from contract.making import (
 from lakeledger import Advance, Conflict, Fenced, FilesPosition, Invalid, Ledger, NotFound, NumberPosition, Source, testing
 from lakeledger.runs import Counters
 from lakeledger.sync import SourceFile, parse_source
-from lakeledger.tables import Change, Committed, Layout
+from lakeledger.tables import Committed, Layout, Partitions
 
 DAYS = {"layout": Layout(partition_by=("day",))}
 MON, TUE, WED = "day=mon", "day=tue", "day=wed"
@@ -46,7 +47,7 @@ def names(ledger: Ledger, version: int | None = None, table: str = ORDERS) -> li
 
 def by_partition(ledger: Ledger, base: int, *partitions: str, file: str = "new") -> Committed:
     files = [new_file(f"{file}-{partition}", partition=partition) for partition in partitions]
-    return overwrite(ledger, *files, replaces=frozenset(partitions), base_version=base, **DAYS)
+    return overwrite(ledger, *files, retires=Partitions(frozenset(partitions)), base_version=base, **DAYS)
 
 
 def test_an_append_makes_the_table_and_its_first_version(ledger: Ledger) -> None:
@@ -151,10 +152,10 @@ def test_an_overwrite_planned_before_somebodys_append_is_refused(ledger: Ledger)
 
 def test_an_append_computed_from_a_version_that_is_no_longer_current_is_refused(ledger: Ledger) -> None:
     append(ledger, new_file("a"))
-    append(ledger, new_file("b"), base_version=1)
+    append(ledger, new_file("b"), reads="all", base_version=1)
     before = dump(ledger)["table_files"]
     with pytest.raises(Conflict, match="moved from version 1 to 2 since the rows were computed from it: read it again and retry") as caught:
-        append(ledger, new_file("c"), base_version=1)
+        append(ledger, new_file("c"), reads="all", base_version=1)
     assert caught.value.retryable
     assert dump(ledger)["table_files"] == before
 
@@ -387,7 +388,7 @@ UNKNOWN = {"position": Advance(parse_source("shop"), NumberPosition(9), expected
     [
         ({"schema": schema("other")}, Invalid),
         ({"layout": Layout("jsonl")}, Invalid),
-        ({"operation": "overwrite", "replaces": "all", "base_version": 7}, Conflict),
+        ({"operation": "overwrite", "retires": "all", "base_version": 7}, Conflict),
         ({"files": [new_file("b"), new_file("a")]}, Conflict),
         (BACK, Conflict),
         (UNKNOWN, Conflict),
@@ -451,7 +452,7 @@ def test_a_process_that_is_killed_inside_the_transaction_leaves_nothing_and_the_
 
 
 def test_who_is_fenced_off_leaves_nothing(ledger: Ledger) -> None:
-    def made(run: Any) -> Change:
+    def made(run: Any) -> Planned:
         return change(run, new_file("b"), position=Advance(parse_source("shop"), NumberPosition(5)))
 
     with ledger.run("load") as run:
@@ -493,5 +494,5 @@ def test_a_source_is_found_however_it_is_spelled(ledger: Ledger) -> None:
 def test_what_an_overwrite_removed_is_counted(ledger: Ledger) -> None:
     append(ledger, new_file("a", rows=7))
     with ledger.run("again") as run:
-        put(ledger, change(run, new_file("b"), operation="overwrite", replaces="all"))
+        put(ledger, change(run, new_file("b"), operation="overwrite", retires="all"))
     assert ledger.runs.get(run.id).records_deleted == 7

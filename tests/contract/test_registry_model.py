@@ -15,8 +15,7 @@ from contract.making import change, new_file, opened, put, rows
 from empty_ledgers import new_sqlite_url
 from examples import tried
 from lakeledger import Conflict, Ledger
-from lakeledger.tables import Layout, NewFile
-from lakeledger.tables.commit import commit
+from lakeledger.tables import Layout, NewFile, Partitions
 
 NUMBERS = itertools.count()
 PARTITIONS = [f"day={day}" for day in ("mon", "tue", "wed", "__HIVE_DEFAULT_PARTITION__")]
@@ -79,7 +78,7 @@ def test_statistics_are_the_sum_of_the_live_files_after_any_sequence_of_commits(
 
 
 def _commit(ledger: Ledger, table: str, model: Model, operation: str, files: list[NewFile], base: int, *, again: bool) -> None:
-    replaces = {"overwrite": "all", "by_partition": frozenset(file.partition_path for file in files)}.get(operation, frozenset())
+    retires = {"overwrite": "all", "by_partition": Partitions(frozenset(file.partition_path for file in files))}.get(operation)
     batch = f"b{next(NUMBERS)}"
     with ledger.run("model") as run:
         made = change(
@@ -87,14 +86,14 @@ def _commit(ledger: Ledger, table: str, model: Model, operation: str, files: lis
             *files,
             table=table,
             operation="append" if operation in ("append", "fail") else "overwrite",
-            replaces=replaces,
+            retires=retires,
             base_version=None if operation in ("append", "fail") else base,
             layout=Layout("parquet", ("day",)),
             batch_id=batch,
         )
         if operation == "fail":
             with pytest.raises(ZeroDivisionError), ledger.store.write() as tx:
-                commit(tx, made)
+                made.commit(tx)
                 _ = 1 / 0
         elif model.conflicts(operation, files, base):
             with pytest.raises(Conflict):

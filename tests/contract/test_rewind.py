@@ -188,7 +188,7 @@ def test_what_was_taken_back_before_does_not_count_again(ledger: Ledger) -> None
 
 def test_a_source_that_replaces_its_rows_goes_back_without_a_reason(ledger: Ledger) -> None:
     for number in (10, 20):
-        load(ledger, number, operation="overwrite", replaces="all")
+        load(ledger, number, operation="overwrite", retires="all")
     plan = ledger.positions.preview_rewind("shop.orders", Target(version=1))
     assert plan.appended_rows == 0
     assert ledger.positions.rewind(plan).position == NumberPosition(10)

@@ -13,12 +13,12 @@ import pytest
 import lakeledger
 from integration.loading import HEADER, SCHEMA, error_of, files_on_disk, only, orders, put, rows, run, sql
 from lakeledger import Ledger, NotFound
+from lakeledger.commit import commit
 from lakeledger.control import documents
 from lakeledger.db.queries import statement
 from lakeledger.pipelines.runner import StepResult
 from lakeledger.runs import Status
 from lakeledger.tables import Change, Layout, parse_name
-from lakeledger.tables.commit import commit
 
 if TYPE_CHECKING:
     from pyspark.sql import SparkSession
@@ -248,7 +248,7 @@ def test_a_lost_position_is_noticed_however_much_came_after(sqlite_lake: Ledger,
     view = sqlite_lake.tables.view("orders")
     with sqlite_lake.run("others") as other, sqlite_lake.store.write() as tx:
         for _ in range(120):
-            commit(tx, Change(parse_name("orders"), view.table.location, "append", other.fence, view.schema, Layout(), []))
+            commit(tx, other.fence, [Change(parse_name("orders"), view.table.location, "append", view.schema, Layout(), [])])
     assert "the position of shop.orders is gone" in error_of(sqlite_lake, run(sqlite_lake, orders(), base))
 
 

@@ -11,9 +11,11 @@ from time import sleep as pause
 from typing import Any, Literal, cast
 
 from lakeledger import codec
+from lakeledger.commit import find_applied
 from lakeledger.control.documents import FilesSource, SqlSource
 from lakeledger.errors import Conflict, Failed, Invalid, LakeledgerError
 from lakeledger.pipelines import Plane, sql_task
+from lakeledger.pipelines.effects import ReadFiles
 from lakeledger.pipelines.sources import files
 from lakeledger.pipelines.write import Write, write
 from lakeledger.runs import Fence
@@ -22,7 +24,6 @@ from lakeledger.sync import Advance, FilesPosition, Marker, Source, SourceFile
 from lakeledger.sync.failures import ErrorType, classify
 from lakeledger.sync.positions import store as positions
 from lakeledger.tables import Committed, Table, store
-from lakeledger.tables.commit import find_applied
 
 Operation = Literal["append", "overwrite"]
 
@@ -143,9 +144,9 @@ def _load_files(plane: Plane, module: str, source: FilesSource, base: Path, fenc
         batch_id=batch_id,
         position=Advance(origin, reading.position, expected_version=marker.version if marker else 0),
         source=origin,
-        source_files=reading.files,
+        effects=(ReadFiles(origin, reading.files),),
         summary={"source": origin.name, "source_files": len(reading.files)},
-        before_commit=lambda: files.check_unchanged(reading.files, files.as_declared(files.discover(config.path, base), config.path, base)),
+        confirm=lambda: files.check_unchanged(reading.files, files.as_declared(files.discover(config.path, base), config.path, base)),
     )
     use_table_schema = metadata.schema if metadata and source.write_mode == "append" else None
     frame = files.read(plane.sessions.to_load(plane.spark()), spec, reading.files, use_table_schema, base)

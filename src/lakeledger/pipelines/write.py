@@ -3,25 +3,27 @@
 from __future__ import annotations
 
 import time
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from contextlib import suppress
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any, Literal
 
 from lakeledger import clock, codec, failpoints
+from lakeledger.commit import Commit, Effect, commit, find_applied
 from lakeledger.db import Transaction
 from lakeledger.errors import Failed, Invalid, Unavailable
 from lakeledger.lake import FileFormat, Storage, StoredFile, open_format
 from lakeledger.pipelines import Plane, observe
+from lakeledger.pipelines.effects import IngestionFacts, SourceSchema
 from lakeledger.pipelines.own_session import moved
 from lakeledger.pipelines.partitions import by_partitions, partition_path, quote
 from lakeledger.runs import Counters, Fence
-from lakeledger.sync import Advance, Source, SourceFile
+from lakeledger.sync import Advance, Source
 from lakeledger.sync.schemas import NewSchema, from_spark
 from lakeledger.sync.schemas import store as schemas
-from lakeledger.tables import Change, Committed, Layout, NewFile, Table, TableMetadata, TableName, store
-from lakeledger.tables.commit import check_layout, commit, find_applied
+from lakeledger.tables import Change, Committed, Layout, NewFile, Partitions, Table, TableMetadata, TableName, store
+from lakeledger.tables.change import check_layout
 from lakeledger.tables.schema import Schema, check_readable, column_names, normalise, reconcile
 from lakeledger.tables.verify import DATA
 
@@ -44,8 +46,8 @@ class Write:
     """What is to be written where.
 
     `by_partition` overwrites only the partitions that the data has. `base_version` is the version that the data was computed from.
-    `source` is the declared source whose schema is registered with the rows.
-    `before_commit` has a last look, after the files are written, and raises if they should not become visible.
+    `source` is the declared source whose schema is registered with the rows; `effects` become visible with them, too.
+    `confirm` has a last look, after the files are written, and raises if they should not become visible.
     """
 
     table: TableName
@@ -58,9 +60,13 @@ class Write:
     batch_id: str | None = None
     position: Advance | None = None
     source: Source | None = None
-    source_files: list[SourceFile] = field(default_factory=list)
+    effects: tuple[Effect, ...] = ()
     summary: dict[str, Any] = field(default_factory=dict)
-    before_commit: Callable[[], None] | None = None
+    confirm: Callable[[], None] | None = None
+
+    @property
+    def moves(self) -> list[Advance]:
+        return [self.position] if self.position else []
 
 
 @dataclass(frozen=True)
@@ -86,17 +92,20 @@ def write(plane: Plane, frame: DataFrame, request: Write, fence: Fence) -> Commi
     target, done = _plan(plane, request)
     if done:
         return done
-    source_schema = _source_schema(plane, frame, request, fence)
+    effects = [*request.effects, *_source_schema(plane, frame, request, fence)]
     frame, schema = fit(frame, request, target)
     folder = f"{DATA}/{fence.run_id}/{clock.new_id()[-12:]}"
     storage = Storage(f"{plane.warehouse}/{target.location}")
     storage.make(folder.rpartition("/")[0])
-    attempted: list[Committed] = []
+    attempted: list[Commit] = []
     try:
         files = _write_files(plane, frame, schema, target, storage, folder)
-        if request.before_commit:
-            request.before_commit()
-        committed = _commit(plane, replace(_change(request, target, fence, schema, files, started), source_schema=source_schema), attempted)
+        if request.confirm:
+            request.confirm()
+        took = round((time.monotonic() - started) * 1000)
+        effects.append(IngestionFacts(request.table, took, request.position.source.name if request.position else None))
+        change = _change(request, target, schema, files)
+        (committed,) = persist(plane, attempted, fence, [change], request.moves, effects).placed(plane.warehouse).tables
     except BaseException as error:
         # Once the database was asked to commit it may have done so, whatever we hear of it.
         # What cannot be removed now, or must not be, the sweeper finds.
@@ -108,7 +117,6 @@ def write(plane: Plane, frame: DataFrame, request: Write, fence: Fence) -> Commi
             storage.remove_folder(folder)
         raise
     failpoints.reach(failpoints.AFTER_COMMIT)
-    committed = committed.placed(plane.warehouse)
     if not committed.applied:
         storage.remove_folder(folder)
         return committed
@@ -116,39 +124,50 @@ def write(plane: Plane, frame: DataFrame, request: Write, fence: Fence) -> Commi
     return committed
 
 
-def _commit(plane: Plane, change: Change, attempted: list[Committed]) -> Committed:
+def persist(
+    plane: Plane,
+    attempted: list[Commit],
+    fence: Fence,
+    changes: Sequence[Change],
+    moves: Sequence[Advance] = (),
+    effects: Sequence[Effect] = (),
+) -> Commit:
     """Commit, and again when the store is back from an outage, as long as nobody took the run over: Spark's work is done only once.
 
     `attempted` holds the commit that the database was asked for, unless it is known not to have been made.
     """
 
-    def once(tx: Transaction, again: bool) -> Committed:
+    def once(tx: Transaction, again: bool) -> Commit:
         # A write transaction waits for every other one of the tenant's: what it does not see will never be.
-        if again and attempted and store.find_snapshot(tx, attempted[-1].table, attempted[-1].snapshot.snapshot_id):
+        if again and attempted and _is_there(tx, attempted[-1].tables[0]):
             return attempted[-1]
         attempted.clear()
         plane.check_warehouse(tx)
-        committed = commit(tx, change)
-        attempted.append(committed)
-        return committed
+        attempted.append(commit(tx, fence, changes, moves, effects))
+        return attempted[-1]
 
     return plane.store.persist(once)
 
 
-def _unknown(attempted: Committed, error: Unavailable) -> Failed:
-    what = f"whether version {attempted.version} of {attempted.table.name} was committed is unknown"
-    return Failed(f"{what}: compare `lakeledger tables history {attempted.table.name}` before you run it again ({error})")
+def _is_there(tx: Transaction, made: Committed) -> bool:
+    return store.find_snapshot(tx, made.table, made.snapshot.snapshot_id) is not None
 
 
-def _source_schema(plane: Plane, frame: DataFrame, request: Write, fence: Fence) -> NewSchema | None:
+def _unknown(attempted: Commit, error: Unavailable) -> Failed:
+    made = attempted.tables[0]
+    what = f"whether version {made.version} of {made.table.name} was committed is unknown"
+    return Failed(f"{what}: compare `lakeledger tables history {made.table.name}` before you run it again ({error})")
+
+
+def _source_schema(plane: Plane, frame: DataFrame, request: Write, fence: Fence) -> list[Effect]:
     """What is to be registered: what the source looks like, unless that is what it looked like last time."""
     if request.source is None:
-        return None
+        return []
     definition = from_spark(normalise(frame.schema.jsonValue()))
     with plane.store.read() as tx:
         latest = schemas.find(tx, request.source)
     known = latest is not None and latest.definition.hash == definition.hash
-    return None if known else NewSchema(request.source, definition, run_id=fence.run_id)
+    return [] if known else [SourceSchema(NewSchema(request.source, definition, run_id=fence.run_id))]
 
 
 def fit(frame: DataFrame, request: Write, target: Target) -> tuple[DataFrame, Schema]:
@@ -173,7 +192,7 @@ def _plan(plane: Plane, request: Write) -> tuple[Target, Committed | None]:
         target = Target(table, known, table.location if table else request.table.folder, _layout(request, known))
         if request.by_partition and not target.layout.partition_by:
             raise Invalid(f"{request.table} is not partitioned: overwrite the whole table, or name the columns to partition by")
-        done = find_applied(tx, table, request.operation, request.batch_id, request.position) if table else None
+        done = find_applied(tx, table, request.operation, request.batch_id, request.moves) if table else None
     return target, Committed(table.placed(plane.warehouse), done, applied=False) if table and done else None
 
 
@@ -233,36 +252,27 @@ def _inspect(storage: Storage, folder: str, format_: FileFormat, layout: Layout,
     return [file for file in files if file.rows]
 
 
-def _change(request: Write, target: Target, fence: Fence, schema: Schema, files: list[NewFile], started: float) -> Change:
+def _change(request: Write, target: Target, schema: Schema, files: list[NewFile]) -> Change:
     rows = sum(file.rows for file in files)
-    replaces: Literal["all"] | frozenset[str] = frozenset()
+    retires: Literal["all"] | Partitions | None = None
     if request.operation == "overwrite":
-        replaces = frozenset(file.partition_path for file in files) if request.by_partition else "all"
+        retires = Partitions(frozenset(file.partition_path for file in files)) if request.by_partition else "all"
     return Change(
         table=request.table,
         location=target.location,
         operation=request.operation,
-        fence=fence,
         schema=schema,
         layout=target.layout,
         files=files,
-        replaces=replaces,
-        base_version=_base_version(request, target),
+        retires=retires,
+        # An append depends on the table only if its rows were computed from it.
+        reads="all" if retires is None and request.base_version is not None else None,
+        base_version=target.base_version if request.base_version is None else request.base_version,
         evolve=request.evolve,
         batch_id=request.batch_id,
-        position=request.position,
-        source_files=request.source_files,
         counters=Counters(processed=rows, inserted=rows),
-        write_ms=round((time.monotonic() - started) * 1000),
         summary=request.summary,
     )
-
-
-def _base_version(request: Write, target: Target) -> int | None:
-    """What must still be current at the commit; an append depends on the table only if its rows were computed from it."""
-    if request.base_version is not None or request.operation == "append":
-        return request.base_version
-    return target.base_version
 
 
 def _replaces_all(request: Write) -> bool:

@@ -8,9 +8,7 @@ from typing import Any, Literal
 
 from lakeledger.lake import Bounds
 from lakeledger.names import TableName
-from lakeledger.runs import Counters, Fence
-from lakeledger.sync import Advance, SourceFile
-from lakeledger.sync.schemas import NewSchema
+from lakeledger.runs import Counters
 from lakeledger.tables.schema import Schema
 
 Operation = Literal["append", "overwrite", "replace"]
@@ -147,41 +145,76 @@ class Layout:
 
 
 @dataclass(frozen=True)
-class Change:
-    """A commit to be: everything that is to become visible at once.
+class Partitions:
+    """The part of a table that is in these partitions, by their paths."""
 
-    `replaces` says which live files leave the table: none, "all", or those of a set of partition paths.
-    `source_schema` is what the source looks like now, if the registry does not know it yet.
-    `base_version` is the version that an overwrite was planned on, or that the rows of an append were computed from; an append of rows
-    that do not depend on the table has none. With a `batch_id`, the same batch is applied once.
+    paths: frozenset[str]
+
+
+@dataclass(frozen=True)
+class Files:
+    """The part of a table that is in these files, by their paths."""
+
+    paths: frozenset[str]
+
+
+@dataclass(frozen=True)
+class Keys:
+    """The part of a table whose values of a column lie between two bounds, as files keep them."""
+
+    column: str
+    low: Any
+    high: Any
+
+    def may_be_in(self, bounds: Bounds) -> bool:
+        """Whether a file with these bounds may have such rows; one that says nothing may."""
+        known = bounds.get(self.column, {})
+        return not ("min" in known and known["min"] > self.high) and not ("max" in known and known["max"] < self.low)
+
+
+Part = Literal["all"] | Partitions | Files | Keys
+
+
+@dataclass(frozen=True)
+class Change:
+    """A table's next version to be.
+
+    `retires` is the part whose files leave the table. `reads` is the part that the rows were computed from. Neither may have changed
+    since `base_version`, or the change is a conflict; rows that do not depend on the table read nothing.
+    With a `batch_id`, the same batch is applied once. `counters` come from whoever computed the rows.
     """
 
     table: TableName
     location: str
     operation: Operation
-    fence: Fence
     schema: Schema
     layout: Layout
     files: list[NewFile]
-    replaces: Literal["all"] | frozenset[str] = frozenset()
+    retires: Literal["all"] | Partitions | Files | None = None
+    reads: Part | None = None
     base_version: int | None = None
     evolve: bool = False
     batch_id: str | None = None
-    position: Advance | None = None
-    source_files: list[SourceFile] = field(default_factory=list)
-    source_schema: NewSchema | None = None
     counters: Counters = field(default_factory=Counters)
-    write_ms: int = 0
     summary: dict[str, Any] = field(default_factory=dict)
+
+    @property
+    def rows(self) -> int:
+        return sum(file.rows for file in self.files)
+
+    @property
+    def size(self) -> int:
+        return sum(file.size for file in self.files)
 
 
 @dataclass(frozen=True)
 class Committed:
-    """A commit that is: the snapshot, and whether this call made it or found it there."""
+    """A version of a table: its snapshot, whether this commit made it or found it there, and what it moved."""
 
     table: Table
     snapshot: Snapshot
     applied: bool
+    counters: Counters = field(default_factory=Counters)
 
     @property
     def version(self) -> int:

@@ -71,6 +71,33 @@ update table_files set state = 'retired', removed_version = :version
    and partition_path = any(array(select jsonb_array_elements_text(:paths)))
 returning row_count, file_size
 
+-- name: retire_files@sqlite
+update table_files set state = 'retired', removed_version = :version
+ where tenant_id = :tenant_id and table_id = :table_id and state = 'live' and file_path in (select value from json_each(:paths))
+returning row_count, file_size
+
+-- name: retire_files@postgres
+update table_files set state = 'retired', removed_version = :version
+ where tenant_id = :tenant_id and table_id = :table_id and state = 'live'
+   and file_path = any(array(select jsonb_array_elements_text(:paths)))
+returning row_count, file_size
+
+-- name: count_live@sqlite
+select count(*) as files from table_files
+ where tenant_id = :tenant_id and table_id = :table_id and state = 'live' and file_path in (select value from json_each(:paths))
+
+-- name: count_live@postgres
+select count(*) as files from table_files
+ where tenant_id = :tenant_id and table_id = :table_id and state = 'live'
+   and file_path = any(array(select jsonb_array_elements_text(:paths)))
+
+-- name: bounds_touched_since
+-- Once each, though a file may have come and gone since: its bounds cannot be compared by the database.
+select column_bounds from table_files where tenant_id = :tenant_id and table_id = :table_id and added_version > :version
+union all
+select column_bounds from table_files
+ where tenant_id = :tenant_id and table_id = :table_id and removed_version > :version and added_version <= :version
+
 -- name: partitions_touched_since
 select partition_path from table_files where tenant_id = :tenant_id and table_id = :table_id and added_version > :version
 union

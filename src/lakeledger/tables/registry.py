@@ -12,6 +12,7 @@ from lakeledger.db import Store
 from lakeledger.errors import Invalid
 from lakeledger.names import parse_name
 from lakeledger.runs import Worker
+from lakeledger.runs.recovery import NoteLost
 from lakeledger.tables import store, sweep, verify
 from lakeledger.tables.model import DataFile, Snapshot, Table, TableMetadata, TableStats, View
 
@@ -23,6 +24,7 @@ class Tables:
     _store: Store
     _worker: Worker
     _warehouse: Callable[[], str]
+    _note_lost: NoteLost
 
     def get(self, name: str) -> Table:
         """The table as it is now. Raises NotFound."""
@@ -67,7 +69,7 @@ class Tables:
 
     def sweep(self, grace: timedelta = sweep.GRACE, *, delete: bool = False) -> sweep.Sweep:
         """Find, and with `delete` remove, what crashed writes left behind."""
-        return sweep.sweep(self._store, self._worker, self._warehouse(), grace, delete=delete)
+        return sweep.sweep(self._store, self._worker, self._warehouse(), self._note_lost, grace, delete=delete)
 
     def list(self) -> Sequence[Table]:
         """Every table, by name."""

@@ -12,8 +12,8 @@ from lakeledger.lake import Storage, StoredFile
 from lakeledger.names import TableName
 from lakeledger.runs import Worker, recovery
 from lakeledger.runs import store as run_store
+from lakeledger.runs.recovery import NoteLost
 from lakeledger.runs.worker import is_gone
-from lakeledger.sync.lost_steps import note_lost_step
 from lakeledger.tables import store
 from lakeledger.tables.verify import DATA, run_of
 
@@ -37,7 +37,7 @@ class Sweep:
     deleted: bool
 
 
-def sweep(handle: Store, worker: Worker, warehouse: str, grace: timedelta = GRACE, *, delete: bool = False) -> Sweep:
+def sweep(handle: Store, worker: Worker, warehouse: str, note_lost: NoteLost, grace: timedelta = GRACE, *, delete: bool = False) -> Sweep:
     """Find, and with `delete` remove, what crashed writes left in the tenant's part of the warehouse.
 
     A run's files are left over once it can no longer commit and the grace time has passed. With `delete`, runs of lost workers are ended
@@ -46,7 +46,7 @@ def sweep(handle: Store, worker: Worker, warehouse: str, grace: timedelta = GRAC
     with handle.write() if delete else handle.read() as tx:
         began = tx.now
         if delete:
-            recovery.recover(tx, worker, note_lost_step)
+            recovery.recover(tx, worker, note_lost)
     storage = Storage(warehouse)
     leftovers: list[Leftover] = []
     folders, young = list(_table_folders(storage)), set[str]()

@@ -1,0 +1,72 @@
+"""What a load makes known in its own commit, beside the rows: what it brought, what it read, and what its source looks like."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+from lakeledger import records
+from lakeledger.commit import Commit
+from lakeledger.db import Transaction
+from lakeledger.names import TableName
+from lakeledger.runs import store as run_store
+from lakeledger.sync import Source, SourceFile
+from lakeledger.sync.positions import store as positions
+from lakeledger.sync.schemas import NewSchema
+from lakeledger.sync.schemas import store as schemas
+
+PRODUCER = "ingestion.v1"
+
+
+@dataclass(frozen=True)
+class IngestionFacts:
+    """How much was written to a table, and how long that took. A source without a name is the pipeline's."""
+
+    table: TableName
+    write_ms: int
+    source: str | None = None
+
+    def write(self, tx: Transaction, committed: Commit) -> None:
+        made = committed.of(self.table)
+        if made is None or not made.applied:
+            return
+        run, summary = committed.run, made.snapshot.summary
+        target = records.MetadataTarget(self.source or run.pipeline_id, made.table.schema_name, made.table.table_name)
+        context = records.MetadataContext(job_id=run.pipeline_id, run_id=run.id, namespace=tx.tenant_id)
+        volume = {
+            "rows": summary["added_rows"],
+            "bytes": summary["added_bytes"],
+            "files": summary["added_files"],
+            "operation": made.snapshot.operation,
+            "table_version": made.version,
+            "watermark": next((marker.position_data for marker in committed.markers), None),
+            "source_files": summary.get("source_files", 0),
+        }
+        runtime = {
+            "duration_ms": self.write_ms,
+            "retries": run_store.earlier_attempts(tx, run, committed.fence.step_id),
+            "table_version": made.version,
+        }
+        records.add(tx, records.NewRecord(target, context, "ingestion_volume", volume, PRODUCER))
+        records.add(tx, records.NewRecord(target, context, "ingestion_runtime", runtime, PRODUCER))
+
+
+@dataclass(frozen=True)
+class ReadFiles:
+    """That these files of a source have been read, each once."""
+
+    source: Source
+    files: list[SourceFile]
+
+    def write(self, tx: Transaction, committed: Commit) -> None:
+        if self.files and (marker := committed.marker(self.source)):
+            positions.register_files(tx, marker, self.files, committed.run.id)
+
+
+@dataclass(frozen=True)
+class SourceSchema:
+    """What a source looks like now."""
+
+    schema: NewSchema
+
+    def write(self, tx: Transaction, committed: Commit) -> None:
+        schemas.register(tx, self.schema, committed.run.worker_instance or PRODUCER)

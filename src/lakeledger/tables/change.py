@@ -1,0 +1,216 @@
+"""A table's next version: files come and go, and schema, statistics and snapshot follow, inside the commit's transaction."""
+
+from __future__ import annotations
+
+from typing import assert_never
+
+from lakeledger import clock
+from lakeledger.db import Row, Transaction
+from lakeledger.errors import Conflict, Invalid
+from lakeledger.names import TableName
+from lakeledger.runs import Counters, Run
+from lakeledger.tables import store
+from lakeledger.tables.model import (
+    Change,
+    Committed,
+    Files,
+    Keys,
+    Layout,
+    NewFile,
+    Operation,
+    Part,
+    Partitions,
+    Snapshot,
+    Table,
+    TableMetadata,
+)
+from lakeledger.tables.schema import Schema, normalise, reconcile
+from lakeledger.tables.store import sql
+
+
+def make_version(tx: Transaction, table: Table | None, change: Change, run: Run) -> Committed:
+    """Give a table its next version; it is made if it is not there. Raises Conflict or Invalid."""
+    check_base(tx, table, change)
+    table = table or _add_table(tx, change)
+    known = _put_schema(tx, table, change)
+    version = table.current_version + 1
+    removed = _retire(tx, table, change, version)
+    _add_files(tx, table, change, run, version)
+    table = _move_table(tx, table, version, change.files, removed)
+    snapshot = _add_snapshot(tx, table, change, known, run, removed)
+    return Committed(table, snapshot, applied=True, counters=_counted(change, removed))
+
+
+def find_batch(tx: Transaction, table: Table, operation: Operation, batch_id: str | None) -> Snapshot | None:
+    """The snapshot that already holds this batch. An overwrite is only in the table while it is the latest version."""
+    done = store.find_batch(tx, table, batch_id) if batch_id else None
+    return None if done is None or (operation != "append" and done.version != table.current_version) else done
+
+
+def check_base(tx: Transaction, table: Table | None, change: Change) -> None:
+    """Raise Conflict if what this change retires, or what its rows were computed from, is no longer what it was."""
+    for part, why in ((change.retires, "while it was being overwritten"), (change.reads, "since the rows were computed from it")):
+        if part is not None and _has_moved(tx, table, part, change.base_version):
+            current = table.current_version if table else 0
+            moved = f"moved from version {change.base_version} to {current} {why}" if change.base_version is not None else f"moved {why}"
+            raise Conflict(f"{change.table} {moved}: read it again and retry", retryable=True)
+
+
+def _has_moved(tx: Transaction, table: Table | None, part: Part, base: int | None) -> bool:
+    """Whether somebody has changed that part of the table since the version; files need none, they are there or they are not."""
+    if isinstance(part, Files):
+        return table is None or _live(tx, table, part) != len(part.paths)
+    if base is None or base == (table.current_version if table else 0):
+        return False
+    match part:
+        case _ if table is None:
+            return True
+        case "all":
+            return True
+        case Partitions(paths):
+            touched = tx.all(sql.partitions_touched_since, table_id=table.table_id, version=base)
+            return not paths.isdisjoint(row["partition_path"] for row in touched)
+        case Keys():
+            touched = tx.all(sql.bounds_touched_since, table_id=table.table_id, version=base)
+            return any(part.may_be_in(row["column_bounds"]) for row in touched)
+        case _:
+            assert_never(part)
+
+
+def _live(tx: Transaction, table: Table, files: Files) -> int:
+    row = tx.one(sql.count_live, table_id=table.table_id, paths=sorted(files.paths)) or {}
+    return int(row["files"])
+
+
+def _add_table(tx: Transaction, change: Change) -> Table:
+    row = tx.one(
+        sql.add_table,
+        table_id=clock.new_id(),
+        schema_name=change.table.schema,
+        table_name=change.table.table,
+        name_key=change.table.key,
+        location=change.location,
+    )
+    return Table(**(row or {}))
+
+
+def _put_schema(tx: Transaction, table: Table, change: Change) -> TableMetadata:
+    compression = change.files[0].compression if change.files else "none"
+    return store.put_metadata(tx, table, resulting_schema(change, store.metadata(tx, table)), change.layout, compression)
+
+
+def resulting_schema(change: Change, known: TableMetadata | None) -> Schema:
+    """The table's schema after the change. Raises Invalid if the change does not fit the table."""
+    incoming = normalise(change.schema)
+    if known is None or change.retires == "all":
+        return incoming
+    check_layout(change.table, store.layout_of(known), change.layout)
+    return reconcile(str(change.table), known.schema, incoming, evolve=change.evolve)
+
+
+def check_layout(table: TableName, current: Layout, wanted: Layout) -> None:
+    """Raise Invalid if files would be written in another way than the table's are."""
+    if wanted != current:
+        have = f"{current.format}, partitioned by {', '.join(current.partition_by) or 'nothing'}"
+        raise Invalid(f"{table} is {have}: write it that way, or overwrite the whole table to change it")
+
+
+def _retire(tx: Transaction, table: Table, change: Change, version: int) -> list[Row]:
+    retired = {"table_id": table.table_id, "version": version}
+    match change.retires:
+        case None:
+            return []
+        case "all":
+            return tx.all(sql.retire_all, **retired)
+        case Partitions(paths):
+            return tx.all(sql.retire_partitions, **retired, paths=sorted(paths))
+        case Files(paths):
+            return tx.all(sql.retire_files, **retired, paths=sorted(paths))
+        case _:
+            assert_never(change.retires)
+
+
+def _add_files(tx: Transaction, table: Table, change: Change, run: Run, version: int) -> None:
+    common = {"table_id": table.table_id, "file_type": change.layout.format, "version": version, "run_id": run.id}
+    tx.many(
+        sql.add_file,
+        (
+            {
+                **common,
+                "id": clock.new_id(),
+                "file_name": file.path.rpartition("/")[2],
+                "file_path": file.path,
+                "file_size": file.size,
+                "partition_path": file.partition_path,
+                "row_count": file.rows,
+                "is_compressed": file.compression not in ("none", "uncompressed"),
+                "column_bounds": file.bounds,
+                "modified_at": file.modified_at,
+            }
+            for file in change.files
+        ),
+    )
+
+
+def _move_table(tx: Transaction, table: Table, version: int, added: list[NewFile], removed: list[Row]) -> Table:
+    row = tx.one(
+        sql.move_table,
+        table_id=table.table_id,
+        version=version,
+        added_rows=sum(file.rows for file in added),
+        added_size=sum(file.size for file in added),
+        added_files=len(added),
+        removed_rows=_rows(removed),
+        removed_size=sum(row["file_size"] for row in removed),
+        removed_files=len(removed),
+    )
+    if row is None:
+        raise Conflict(f"{table.name} got version {version} from somebody else: retry", retryable=True)
+    moved = Table(**row)
+    tx.execute(
+        sql.put_stats,
+        id=clock.new_id(),
+        table_id=moved.table_id,
+        row_count=moved.row_count,
+        file_count=moved.file_count,
+        total_size=moved.total_size,
+    )
+    return moved
+
+
+def _add_snapshot(tx: Transaction, table: Table, change: Change, known: TableMetadata, run: Run, removed: list[Row]) -> Snapshot:
+    summary = {
+        "added_files": len(change.files),
+        "added_rows": sum(file.rows for file in change.files),
+        "added_bytes": change.size,
+        "removed_files": len(removed),
+        "removed_rows": _rows(removed),
+        "total_rows": table.row_count,
+        "total_files": table.file_count,
+        "total_bytes": table.total_size,
+        **change.summary,
+    }
+    row = tx.one(
+        sql.add_snapshot,
+        snapshot_id=clock.new_id(),
+        table_id=table.table_id,
+        version=table.current_version,
+        parent_version=table.current_version - 1 or None,
+        operation=change.operation,
+        summary=summary,
+        schema_version=known.schema_version,
+        run_id=run.id,
+        batch_id=change.batch_id,
+        trigger=run.trigger_type,
+    )
+    return Snapshot(**(row or {}))
+
+
+def _counted(change: Change, removed: list[Row]) -> Counters:
+    """What whoever computed the rows has counted, and the bytes. Only here it is known how many rows an overwrite has met."""
+    overwritten = _rows(removed) if change.operation == "overwrite" else 0
+    return change.counters + Counters(bytes=change.size, deleted=overwritten)
+
+
+def _rows(removed: list[Row]) -> int:
+    return sum(row["row_count"] for row in removed)
