@@ -13,21 +13,20 @@ from typing import Any, Literal, cast
 from lakeledger import codec
 from lakeledger.commit import find_applied
 from lakeledger.control.documents import FilesSource, SqlSource
-from lakeledger.errors import Conflict, Failed, Invalid, LakeledgerError
+from lakeledger.errors import Conflict, Invalid
 from lakeledger.pipelines import Plane, sql_task
 from lakeledger.pipelines.effects import ReadFiles
 from lakeledger.pipelines.sources import files
+from lakeledger.pipelines.translating import translating
 from lakeledger.pipelines.write import Write, write
 from lakeledger.runs import Fence
 from lakeledger.runs import store as run_log
 from lakeledger.sync import Advance, FilesPosition, Marker, Source, SourceFile
-from lakeledger.sync.failures import ErrorType, classify
 from lakeledger.sync.positions import store as positions
 from lakeledger.tables import Committed, Table, store
 
 Operation = Literal["append", "overwrite"]
 
-EXPLAIN_LIMIT = 1_000
 # How often a load is planned before it gives way to the others that write its table, and how long it waits before it is planned again:
 # at random, so that it does not meet the same writer at the same moment, and longer each time. All pauses together are at most 22 s.
 PLANS = 10
@@ -59,54 +58,16 @@ def load(
     """
     for number in range(1, PLANS + 1):
         try:
-            if isinstance(source, FilesSource):
-                return _load_files(plane, module, source, base, fence)
-            return _run_sql(plane, module, source, base, fence, parameters or {})
+            with translating():
+                if isinstance(source, FilesSource):
+                    return _load_files(plane, module, source, base, fence)
+                return _run_sql(plane, module, source, base, fence, parameters or {})
         except Conflict as error:
             if not error.retryable or number == PLANS:
                 raise
             longest = min(FIRST_PAUSE_SECONDS * 2 ** (number - 1), LONGEST_PAUSE_SECONDS)
             pause(longest * random.uniform(0.5, 1))  # noqa: S311 - jitter, no secret
-        except LakeledgerError:
-            raise
-        except Exception as error:  # Spark's own errors: the adapter's place to translate them.
-            raise translated(error) from error
     raise AssertionError("the last plan has returned or raised")
-
-
-def translated(error: Exception) -> Invalid | Failed:
-    """Spark's error as ours: Invalid if what was asked for is wrong, such as a column that is not there, else Failed."""
-    wrong = classify(error) is ErrorType.SCHEMA
-    return Invalid(explain(error)) if wrong else Failed(explain(error))
-
-
-def explain(error: Exception) -> str:
-    """What Spark says, in one line: what failed and each deeper reason, without the call sites of the JVM."""
-    text = str(error)
-    if "Traceback (most recent call last)" in text:  # a Python function: its own last words say it all
-        return f"a Python function failed: {text.strip().splitlines()[-1]}"
-    outer, *causes = text.split("\nCaused by: ")
-    found = [_first_line(outer), *(_whole(cause) for cause in causes)]
-    reasons = [reason for reason in dict.fromkeys(found) if reason] or [type(error).__name__]
-    if unreadable := re.search(r"reading file (?:file:/*(?=/))?(\S+)\.$", reasons[0]):
-        why = " ← ".join(re.sub(r"^\[[A-Z_.]+\] ", "", reason) for reason in reasons[1:])[:EXPLAIN_LIMIT]
-        return f"cannot read {unreadable[1]}: {why}; correct the file or the source's schema, nothing of it was loaded"
-    return " ← ".join(reasons)[:EXPLAIN_LIMIT]
-
-
-def _first_line(text: str) -> str:
-    """The message above the JVM's stack trace, and below what py4j says of itself."""
-    return next(filter(None, (_clean(line) for line in text.splitlines())), "")
-
-
-def _whole(text: str) -> str:
-    """A deeper reason: all its lines up to the call sites."""
-    return _clean(" ".join(re.split(r"\n(?:\s+at |\s+\.\.\.|Parse Mode)", text, maxsplit=1)[0].split()))
-
-
-def _clean(line: str) -> str:
-    line = re.sub(r"^(?:An error occurred while calling \S+|: |\([\w.$]+\) )", "", line.strip())
-    return re.sub(r"^[\w.$]+(?:Exception|Error): ", "", re.sub(r"\s*SQLSTATE: \w+.*$", "", line)).strip()
 
 
 def _load_files(plane: Plane, module: str, source: FilesSource, base: Path, fence: Fence) -> Loaded:
