@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from dataclasses import dataclass
 
 from lakeledger import records
@@ -60,6 +61,18 @@ class ReadFiles:
     def write(self, tx: Transaction, committed: Commit) -> None:
         if self.files and (marker := committed.marker(self.source)):
             positions.register_files(tx, marker, self.files, committed.run.id)
+
+
+@dataclass(frozen=True)
+class MovedFiles:
+    """That files of a source have other paths now, by their old ones."""
+
+    source: Source
+    files: Mapping[str, SourceFile]
+
+    def write(self, tx: Transaction, committed: Commit) -> None:
+        if marker := committed.marker(self.source):
+            positions.rename_files(tx, marker, self.files)
 
 
 @dataclass(frozen=True)

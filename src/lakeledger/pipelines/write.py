@@ -139,7 +139,7 @@ def persist(
 
     def once(tx: Transaction, again: bool) -> Commit:
         # A write transaction waits for every other one of the tenant's: what it does not see will never be.
-        if again and attempted and _is_there(tx, attempted[-1].tables[0]):
+        if again and attempted and attempted[-1].tables and _is_there(tx, attempted[-1].tables[0]):
             return attempted[-1]
         attempted.clear()
         plane.check_warehouse(tx)

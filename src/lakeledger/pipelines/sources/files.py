@@ -55,7 +55,7 @@ class Files:
 
 
 @dataclass(frozen=True)
-class Reading:
+class Planned:
     """Which files are to be read now, which known ones only have another path, by their old one, and where the source stands afterwards.
 
     `set_aside` are known files that are gone and whose path another known one took: they stay registered by their content.
@@ -97,7 +97,7 @@ def as_declared(found: Iterable[StoredFile], pattern: str, base: Path) -> list[S
     return [replace(file, path=os.path.relpath(file.path, base.absolute())) for file in found]
 
 
-def plan_incremental(found: Iterable[StoredFile], known: Iterable[SourceFile], on_change: OnChange, base: Path = ROOT) -> Reading | None:
+def plan_incremental(found: Iterable[StoredFile], known: Iterable[SourceFile], on_change: OnChange, base: Path = ROOT) -> Planned | None:
     """What is new since the last read, or None. Raises Invalid for a file that changed, unless such files are ignored."""
     present, registered = {file.path: file for file in found}, {file.path: file for file in known}
     looked_at = _look_at(present, registered, base)
@@ -115,17 +115,17 @@ def plan_incremental(found: Iterable[StoredFile], known: Iterable[SourceFile], o
         )
     if not new and not renamed:
         return None
-    return Reading(new, _position(kept | {file.path: file for file in new}), renamed, set_aside)
+    return Planned(new, _position(kept | {file.path: file for file in new}), renamed, set_aside)
 
 
-def plan_full(found: Iterable[StoredFile], known: Iterable[SourceFile], base: Path = ROOT) -> Reading:
+def plan_full(found: Iterable[StoredFile], known: Iterable[SourceFile], base: Path = ROOT) -> Planned:
     """Everything that is there. The position still counts every file ever read: it never goes backwards."""
     present, registered = list(found), {file.path: file for file in known}
     looked_at = {
         file.path: file for file in identify([file for file in present if _looks_different(file, registered.get(file.path))], base)
     }
     now = [looked_at.get(file.path) or registered[file.path] for file in present]
-    return Reading(now, _position({**registered, **{file.path: file for file in now}}))
+    return Planned(now, _position({**registered, **{file.path: file for file in now}}))
 
 
 def check_unchanged(read: Iterable[SourceFile], now: Iterable[StoredFile]) -> None:

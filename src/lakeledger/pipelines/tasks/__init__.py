@@ -62,7 +62,7 @@ def run_task(context: Context, source: TaskSource) -> Loaded:
     rows = facts.get("rows")
     if isinstance(rows, int) and not isinstance(rows, bool) and (rows or not _has_committed(context)):
         context.step.rows_processed = rows
-    return Loaded(0, None, _storable(source.source_id, facts), said=DONE)
+    return Loaded(0, None, _storable(source.source_id, facts), message=DONE)
 
 
 def _run(context: Context, source: TaskSource) -> dict[str, Any]:
