@@ -30,9 +30,9 @@ fmt: .venv/.ready ## format and fix what can be fixed
 	$(BIN)/ruff format src tests docs examples
 	$(BIN)/ruff check --fix src tests docs examples
 
-bench: .venv/.ready ## measure, each figure beside the raw alternative in the same run; BASE=COMMIT measures that commit first
+bench: .venv/.ready ## measure, each figure beside the raw alternative in the same run; BASE=COMMIT measures that commit first, by its own benchmarks
 	@$(if $(BASE),rm -rf .bench && git worktree prune && git worktree add --quiet --detach .bench $(BASE) && echo "$(BASE):")
-	-$(if $(BASE),PYTHONPATH=$(CURDIR)/.bench/src $(BIN)/python -m pytest $(BENCH) -m bench -q -s)
+	-$(if $(BASE),cd .bench && PYTHONPATH=$(CURDIR)/.bench/src $(CURDIR)/$(BIN)/python -m pytest $(BENCH) -m bench -q -s)
 	@$(if $(BASE),echo "now:")
 	$(BIN)/python -m pytest $(BENCH) -m bench -q -s
 
