@@ -208,11 +208,16 @@ class Storm:
             self._pause.wait(self._chance.uniform(0.3, 1.2))
 
     def _calm_down(self, backend: LocalBackend) -> None:
-        """Let what was stopped go on, and wait until every job that was asked for has ended."""
-        ends = time.monotonic() + BOUND_SECONDS
+        """Let what was stopped go on, and wait until every job that was asked for has ended, for as long as one after the other does."""
         for timer in self._timers:
             timer.join()
-        while time.monotonic() < ends and any(status(backend, id) in ("queued", "running") for id in self.jobs):
+        left, ends = len(self.jobs), time.monotonic() + BOUND_SECONDS
+        while waiting := [id for id in self.jobs if status(backend, id) in ("queued", "running")]:
+            if len(waiting) < left:
+                left, ends = len(waiting), time.monotonic() + BOUND_SECONDS
+            self.seen["jobs left by the storm"] = max(self.seen["jobs left by the storm"], left)
+            if time.monotonic() > ends:
+                break
             self._pause.wait(0.2)
         for process in self.processes:
             if process.end(60) is None:
