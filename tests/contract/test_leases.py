@@ -185,6 +185,23 @@ def test_a_heartbeat_renews_the_lease_in_the_background(url: str) -> None:
     assert ledger.runs.get(run.id).status == "COMPLETED"
 
 
+def test_whoever_holds_a_run_that_was_ended_and_deleted_meanwhile_is_fenced(ledger: Ledger) -> None:
+    def forget() -> None:
+        execute(ledger, "delete from step_logs")
+        execute(ledger, "delete from pipeline_runs")
+
+    deleted = "it was ended by somebody else and deleted since"
+    with pytest.raises(Fenced, match=deleted), ledger.run("orders") as run:
+        forget()
+        with pytest.raises(Fenced, match=deleted):
+            put(ledger, change(run, new_file("a")))
+        with pytest.raises(Fenced, match=deleted), run.step("load"):
+            pass
+    with pytest.raises(Fenced, match=deleted), ledger.run("orders") as run, run.step("load"):
+        forget()
+    assert ledger.tables.list() == []
+
+
 def test_a_heartbeat_revives_a_lease_that_ran_out_while_nobody_took_over(url: str) -> None:
     with opened(url, lease_seconds=0.6) as ledger, ledger.run("orders") as run:
         expire_lease(ledger, run.id)

@@ -11,7 +11,7 @@ import pytest
 from psycopg.types.json import Jsonb
 
 from contract.making import ORDERS, append, change, dump, expire_lease, new_file, opened, put, table_names
-from lakeledger import Advance, Ledger, NotFound, NumberPosition
+from lakeledger import Advance, Fenced, Ledger, NotFound, NumberPosition
 from lakeledger.db import migrate
 from lakeledger.runs import cancelled
 from lakeledger.sync import parse_source
@@ -71,7 +71,7 @@ def test_a_tenant_cannot_name_what_belongs_to_another(acme: Ledger, globex: Ledg
 def test_a_tenant_cannot_commit_in_the_name_of_anothers_run(acme: Ledger, globex: Ledger) -> None:
     with acme.run("orders") as run:
         before = dump(acme)
-        with pytest.raises(NotFound):
+        with pytest.raises(Fenced, match="is no longer in the ledger"):
             put(globex, change(run, new_file("a")))
         assert dump(acme) == before
 

@@ -12,7 +12,7 @@ from typing import Any, Self
 from lakeledger import clock
 from lakeledger.background import Failures
 from lakeledger.db import Store, Transaction
-from lakeledger.errors import Conflict, LakeledgerError
+from lakeledger.errors import Conflict, LakeledgerError, NotFound
 from lakeledger.redaction import scrub_value
 from lakeledger.runs import recovery, store
 from lakeledger.runs.heartbeats import BEATS, HASTY_BEATS
@@ -111,7 +111,7 @@ class ActiveRun:
         outcome = why if isinstance(why, Outcome) else _outcome(why)
 
         def end(tx: Transaction, again: bool) -> Run:  # noqa: ARG001 - it looks in any case
-            run = store.get(tx, self.id)
+            run = store.held(tx, self.id)
             if not run.is_open:
                 return run
             store.count(tx, self.id, self._counters)
@@ -131,7 +131,7 @@ class ActiveRun:
         """End the run, also if the store is away for a while; until then the heart beats."""
 
         def finish(tx: Transaction, again: bool) -> Run:
-            run = store.get(tx, self.id)
+            run = store.held(tx, self.id)
             if not run.is_open and run.status in (self.run.status, outcome.status if again else None):
                 return run
             store.count(tx, self.id, self._counters)
@@ -223,9 +223,13 @@ class ActiveStep:
         metadata = scrub_value(self.metadata)
 
         def finish(tx: Transaction, again: bool) -> Step:
-            if again and (step := store.get_step(tx, self.id)).status == outcome.status:
-                return step
-            return store.finish_step(tx, self.id, outcome, self._worker.name, self.rows_processed, self.bytes_processed, metadata)
+            try:
+                if again and (step := store.get_step(tx, self.id)).status == outcome.status:
+                    return step
+                return store.finish_step(tx, self.id, outcome, self._worker.name, self.rows_processed, self.bytes_processed, metadata)
+            except NotFound:
+                store.held(tx, self._fence.run_id)  # It went with its run.
+                raise
 
         self._step = self._store.persist(finish, _patience(outcome))
 

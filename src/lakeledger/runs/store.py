@@ -127,7 +127,7 @@ def ended(run: Run) -> str:
 
 def check_fence(tx: Transaction, fence: Fence) -> Run:
     """The run, if it may still commit. Raises Fenced."""
-    run = get(tx, fence.run_id)
+    run = held(tx, fence.run_id)
     if not run.is_open:
         raise Fenced(f"{ended(run)}; nothing was committed")
     if run.lease_token != fence.token:
@@ -137,6 +137,14 @@ def check_fence(tx: Transaction, fence: Fence) -> Run:
     if fence.within:
         check_fence(tx, fence.within)
     return run
+
+
+def held(tx: Transaction, run_id: str) -> Run:
+    """A run that somebody thinks they hold. Raises Fenced if it was ended so long ago that retention has deleted it."""
+    row = tx.one(sql.get_run, run_id=run_id)
+    if row is None:
+        raise Fenced(f"run {run_id} is no longer in the ledger: it was ended by somebody else and deleted since; nothing was committed")
+    return Run(**row)
 
 
 def _check_step(tx: Transaction, step_id: str) -> None:
@@ -211,7 +219,7 @@ def open_runs(tx: Transaction) -> list[Run]:
 
 def add_step(tx: Transaction, run_id: str, new: NewStep, actor: str, step_id: str | None = None) -> Step:
     """Write down a step that is to start. Raises Fenced if its run has ended."""
-    run = get(tx, run_id)
+    run = held(tx, run_id)
     if not run.is_open:
         raise Fenced(f"run {run.id} has already ended: {run.status}; step {new.name} cannot start")
     row = tx.one(
