@@ -158,6 +158,12 @@ HOT = [
     hot(statistics.errors_by_hour, "error_log_by_time(occurred_at)", since=NOW, may_sort=True),
     hot(statistics.dead_letters, "dead_letter_queue_groups"),
     hot(
+        tables.bounds_touched_since,
+        "table_files_by_version(table_id, added_version) table_files_removed(table_id, removed_version)",
+        table_id="t",
+        version=7,
+    ),
+    hot(
         tables.partitions_touched_since,
         "table_files_by_version(table_id, added_version) table_files_removed(table_id, removed_version)",
         may_sort=True,
