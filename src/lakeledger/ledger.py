@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 import threading
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterator, Sequence
+from contextlib import contextmanager
 from dataclasses import replace
 from datetime import datetime
 from pathlib import Path
@@ -12,15 +13,17 @@ from typing import TYPE_CHECKING, Any, Self
 
 from lakeledger import codec, config, db
 from lakeledger.codec import Id
+from lakeledger.columns import Columns
 from lakeledger.config import Settings, SparkSettings
 from lakeledger.db import Store, migrate
 from lakeledger.errors import Invalid, NotFound
 from lakeledger.events import Changes
 from lakeledger.jobs import queue
 from lakeledger.pipelines import Plane
+from lakeledger.pipelines.apply import Write
 from lakeledger.pipelines.own_session import Sessions
 from lakeledger.pipelines.translating import translating
-from lakeledger.pipelines.write import Write, write
+from lakeledger.pipelines.write import write
 from lakeledger.records import Records
 from lakeledger.runs import ActiveRun, ActiveStep, DoneBy, Fence, NewRun, Runs, this_worker, user_name
 from lakeledger.runs import store as run_store
@@ -70,6 +73,7 @@ class Ledger:
         self.worker = this_worker()
         self.runs = Runs(self.store, self.worker, note_lost_step)
         self.tables = Tables(self.store, self.worker, self._warehouse.path, note_lost_step)
+        self.columns = Columns(self.store, self._right)
         self.sync = Capture(self.store, self.worker, settings.lease_seconds, settings.capture, settings.retention)
         self.positions = self.sync.positions
         self.schemas = self.sync.schemas
@@ -217,8 +221,7 @@ class Ledger:
         """
         request = Write(
             table=parse_name(table),
-            operation="overwrite",
-            by_partition=by_partition,
+            mode="overwrite_partitions" if by_partition else "overwrite",
             base_version=base_version,
             format=format,
             partition_by=None if partition_by is None else tuple(partition_by),
@@ -300,11 +303,17 @@ class Ledger:
         _check_frame(frame, request.table)
         if request.position and request.batch_id is None and not request.position.force:
             request = replace(request, batch_id=_batch_of(request, request.position))
+        with self._right(request.table, run) as fence, translating():
+            return write(self._plane(), frame, request, fence)
+
+    @contextmanager
+    def _right(self, table: TableName, run: ActiveRun | ActiveStep | None) -> Iterator[Fence]:
+        """The right to commit, of a run of its own if need be."""
         if fence := self._fence(run):
-            with translating():
-                return write(self._plane(), frame, request, fence)
-        with self.run(str(request.table), trigger="api", done_by=DoneBy.COMMIT) as implicit, translating():
-            return write(self._plane(), frame, request, implicit.fence)
+            yield fence
+            return
+        with self.run(str(table), trigger="api", done_by=DoneBy.COMMIT) as implicit:
+            yield implicit.fence
 
     def _plane(self) -> Plane:
         return Plane(
@@ -390,4 +399,4 @@ def _text(value: Id | None) -> str | None:
 
 def _batch_of(request: Write, move: Advance) -> str:
     """What makes a write the same batch again: it does the same to the table and brings its source to the same place."""
-    return codec.digest(["position", request.operation, request.by_partition, vars(move.source), move.to.kind, move.to.document()])
+    return codec.digest(["position", request.mode, vars(move.source), move.to.kind, move.to.document()])

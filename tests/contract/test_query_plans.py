@@ -157,6 +157,10 @@ HOT = [
     hot(statistics.errors, "error_log_by_time(occurred_at)", since=NOW, may_sort=True),
     hot(statistics.errors_by_hour, "error_log_by_time(occurred_at)", since=NOW, may_sort=True),
     hot(statistics.dead_letters, "dead_letter_queue_groups"),
+    hot(tables.live_paths, "table_files_live(table_id)", table_id="t", may_sort=True),
+    hot(tables.live_files, "table_files_live(table_id)", table_id="t", may_sort=True),
+    hot(tables.count_live, "table_files_by_path(table_id, file_path)", table_id="t", paths=["a", "b"]),
+    hot(tables.retire_files, "table_files_by_path(table_id, file_path)", table_id="t", paths=["a", "b"], version=7),
     hot(
         tables.bounds_touched_since,
         "table_files_by_version(table_id, added_version) table_files_removed(table_id, removed_version)",

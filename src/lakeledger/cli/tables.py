@@ -6,7 +6,7 @@ from collections.abc import Sequence
 
 import click
 
-from lakeledger.cli import show, storage
+from lakeledger.cli import columns, show, storage
 from lakeledger.cli.options import Options, shared
 from lakeledger.tables import Snapshot, Table, TableMetadata
 
@@ -21,6 +21,9 @@ def tables() -> None:
 
 tables.add_command(storage.verify)
 tables.add_command(storage.sweep)
+tables.add_command(columns.add_column)
+tables.add_command(columns.rename_column)
+tables.add_command(columns.drop_column)
 
 
 @tables.command("list")
@@ -93,14 +96,15 @@ def files(options: Options, name: str, version: int | None) -> None:
     """
     with options.open() as ledger:
         view = ledger.tables.view(name, version)
+        found = ledger.tables.files(name, view.version)
     if options.as_json:
-        show.print_json({"table": view.table, "version": view.version, "files": view.files})
+        show.print_json({"table": view.table, "version": view.version, "files": found})
         return
-    total = f"{show.plural(sum(file.row_count for file in view.files), 'row')}, {show.size(sum(file.file_size for file in view.files))}"
-    click.echo(f"{view.table.name} version {view.version}: {show.plural(len(view.files), 'file')}, {total}\n{view.table.location}\n")
+    total = f"{show.plural(sum(file.row_count for file in found), 'row')}, {show.size(sum(file.file_size for file in found))}"
+    click.echo(f"{view.table.name} version {view.version}: {show.plural(len(found), 'file')}, {total}\n{view.table.location}\n")
     rows = [
         (show.count(file.added_version), show.count(file.row_count), show.size(file.file_size), file.partition_path, file.file_path)
-        for file in view.files
+        for file in found
     ]
     show.print_table([">since", ">rows", ">size", "~partition", "+file"], rows)
     show.print_next(options.command(f"tables verify {view.table.name}"))

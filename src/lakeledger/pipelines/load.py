@@ -7,19 +7,18 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 from pathlib import Path
 from time import sleep as pause
-from typing import Any, Literal, cast
+from typing import Any, cast
 
 from lakeledger.commit import find_applied
 from lakeledger.errors import Conflict
 from lakeledger.pipelines import Plane
+from lakeledger.pipelines.apply import Mode, Write
 from lakeledger.pipelines.sources import Reading, Source, look
 from lakeledger.pipelines.sources.declared import Declared, open_source
 from lakeledger.pipelines.translating import translating
-from lakeledger.pipelines.write import Write, persist, write
+from lakeledger.pipelines.write import persist, write
 from lakeledger.runs import Fence
 from lakeledger.tables import Committed, Table
-
-Operation = Literal["append", "overwrite"]
 
 # How often a load is planned before it gives way to the others that write its table, and how long it waits before it is planned again:
 # at random, so that it does not meet the same writer at the same moment, and longer each time. All pauses together are at most 22 s.
@@ -85,7 +84,7 @@ def _request(source: Source, reading: Reading, declared: Declared) -> Write:
     target = declared.target_config
     return Write(
         table=target.name,
-        operation=cast("Operation", declared.write_mode),
+        mode=cast("Mode", declared.write_mode),
         format=target.format,
         partition_by=target.partition_by,
         batch_id=reading.batch_id,

@@ -18,15 +18,21 @@ EPOCH = datetime(1970, 1, 1, tzinfo=UTC)
 UNORDERED = ("binary", "variant", "void", "interval")
 
 
-def aggregates(schema: Schema, *, with_bounds: bool) -> list[Column]:
-    """What to observe: `rows`, and `min_i` and `max_i` of the columns that have an order."""
+def aggregates(schema: Schema, measures: Mapping[str, Column], *, with_bounds: bool) -> list[Column]:
+    """What to observe: `rows`, what is to be measured, and `min_i` and `max_i` of the columns that have an order."""
     from pyspark.sql import functions as F
 
-    wanted = [F.expr("count(1) as rows")]
+    wanted = [F.count(F.lit(1)).alias("rows")]
+    wanted += [measure.alias(f"measure_{index}") for index, measure in enumerate(measures.values())]
     for index, name, type_ in _ordered_columns(schema) if with_bounds else ():
         column = F.col(quote(name))
         wanted += [_fetchable(F.min(column), type_).alias(f"min_{index}"), _fetchable(F.max(column), type_).alias(f"max_{index}")]
     return wanted
+
+
+def measured(seen: Mapping[str, Any], measures: Mapping[str, Column]) -> dict[str, Any]:
+    """What was measured, by the names it was asked for by."""
+    return {name: seen[f"measure_{index}"] for index, name in enumerate(measures)}
 
 
 def bounds(seen: Mapping[str, Any], schema: Schema) -> Bounds:

@@ -28,8 +28,6 @@ def by_partitions(frame: DataFrame, schema: Schema, partition_by: Sequence[str])
     from pyspark.sql import functions as F
 
     fields = {codec.fold(field["name"]): (field["name"], field["type"]) for field in schema["fields"]}
-    if missing := [name for name in partition_by if codec.fold(name) not in fields]:
-        raise Invalid(f"cannot partition by {', '.join(missing)}: the data has {', '.join(frame.columns)}")
     copies = [_free_name(f"by_{name}", fields) for name in partition_by]
     for name, copy in zip(partition_by, copies, strict=True):
         frame = frame.withColumn(copy, _folder_value(*fields[codec.fold(name)]))

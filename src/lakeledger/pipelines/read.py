@@ -7,8 +7,10 @@ from typing import TYPE_CHECKING
 
 from lakeledger.errors import Failed
 from lakeledger.lake import open_format
-from lakeledger.pipelines.write import JSON_OPTIONS
+from lakeledger.pipelines.partitions import quote
+from lakeledger.pipelines.save import JSON_OPTIONS
 from lakeledger.tables import View
+from lakeledger.tables.schema import stored
 
 if TYPE_CHECKING:
     from pyspark.sql import DataFrame, SparkSession
@@ -22,21 +24,30 @@ def read(spark: SparkSession, view: View) -> DataFrame:
     from pyspark.errors import AnalysisException
     from pyspark.sql.types import StructType
 
-    schema = StructType.fromJson(view.schema)
-    if not view.files:
-        return spark.createDataFrame([], schema)
+    if not view.file_paths:
+        return spark.createDataFrame([], StructType.fromJson(view.schema))
     format_ = open_format(view.layout.format)
-    reader = spark.read.format(format_.spark_name).schema(schema).options(**OPTIONS)
+    reader = spark.read.format(format_.spark_name).schema(StructType.fromJson(stored(view.schema))).options(**OPTIONS)
     if format_.spark_name == "json":
         reader = reader.options(mode="FAILFAST", **JSON_OPTIONS)
     try:
-        return reader.load([literal(path) for path in view.paths])
+        return _named(reader.load([literal(path) for path in view.paths]), view)
     except AnalysisException as error:
         if error.getCondition() != "PATH_NOT_FOUND":
             raise
         gone = str(error).partition("\n")[0].partition(": ")[2].partition(" SQLSTATE")[0].rstrip(".")
         name = view.table.name
         raise Failed(f"{name} has lost a file of version {view.version}: {gone}; `lakeledger tables verify {name}` names all") from error
+
+
+def _named(frame: DataFrame, view: View) -> DataFrame:
+    """The columns under the names that they have at the view's version."""
+    from pyspark.sql import functions as F
+
+    fields = view.schema["fields"]
+    if all(field["name"] == field["physical_name"] for field in fields):
+        return frame
+    return frame.select(*(F.col(quote(field["physical_name"])).alias(field["name"]) for field in fields))
 
 
 def literal(path: str) -> str:

@@ -24,7 +24,7 @@ from lakeledger.tables.model import (
     Table,
     TableMetadata,
 )
-from lakeledger.tables.schema import Schema, normalise, reconcile
+from lakeledger.tables.schema import Schema, check_written, identify, normalise, reconcile
 from lakeledger.tables.store import sql
 
 
@@ -44,7 +44,8 @@ def make_version(tx: Transaction, table: Table | None, change: Change, run: Run)
 def find_batch(tx: Transaction, table: Table, operation: Operation, batch_id: str | None) -> Snapshot | None:
     """The snapshot that already holds this batch. An overwrite is only in the table while it is the latest version."""
     done = store.find_batch(tx, table, batch_id) if batch_id else None
-    return None if done is None or (operation != "append" and done.version != table.current_version) else done
+    stays = operation in ("append", "alter") or (done is not None and done.version == table.current_version)
+    return done if stays else None
 
 
 def check_base(tx: Transaction, table: Table | None, change: Change) -> None:
@@ -96,16 +97,24 @@ def _add_table(tx: Transaction, change: Change) -> Table:
 
 def _put_schema(tx: Transaction, table: Table, change: Change) -> TableMetadata:
     compression = change.files[0].compression if change.files else "none"
-    return store.put_metadata(tx, table, resulting_schema(change, store.metadata(tx, table)), change.layout, compression)
+    known = store.metadata(tx, table)
+    schema, columns = resulting_schema(change, known)
+    return store.put_metadata(tx, table, known, schema, columns, change.layout, compression)
 
 
-def resulting_schema(change: Change, known: TableMetadata | None) -> Schema:
-    """The table's schema after the change. Raises Invalid if the change does not fit the table."""
+def resulting_schema(change: Change, known: TableMetadata | None) -> tuple[Schema, list[str]]:
+    """The table's schema after the change, and every physical name it has used. Raises Invalid or Conflict."""
+    if known and change.operation == "alter":
+        fields = change.schema["fields"]
+        return change.schema, known.columns + [field["physical_name"] for field in fields if field["id"] > len(known.columns)]
     incoming = normalise(change.schema)
-    if known is None or change.retires == "all":
-        return incoming
-    check_layout(change.table, store.layout_of(known), change.layout)
-    return reconcile(str(change.table), known.schema, incoming, evolve=change.evolve)
+    if known is None:
+        return identify(incoming, None, [])
+    check_written(str(change.table), incoming, known.schema, known.columns)
+    if change.retires != "all":
+        check_layout(change.table, store.layout_of(known), change.layout)
+        incoming = reconcile(str(change.table), known.schema, incoming, evolve=change.evolve)
+    return identify(incoming, known.schema, known.columns)
 
 
 def check_layout(table: TableName, current: Layout, wanted: Layout) -> None:

@@ -11,7 +11,7 @@ from lakeledger.names import TableName
 from lakeledger.runs import Counters
 from lakeledger.tables.schema import Schema
 
-Operation = Literal["append", "overwrite", "replace"]
+Operation = Literal["append", "overwrite", "replace", "alter"]
 
 
 @dataclass(frozen=True)
@@ -44,7 +44,7 @@ class Table:
 
 @dataclass(frozen=True)
 class TableMetadata:
-    """One schema version of a table: a row of `table_metadata`."""
+    """One schema version of a table: a row of `table_metadata`. `columns` are the physical names that the table ever used, by id."""
 
     id: str
     tenant_id: str
@@ -52,6 +52,7 @@ class TableMetadata:
     schema_version: int
     schema: Schema
     schema_hash: str
+    columns: list[str]
     storage_engine: str
     engine_config: dict[str, Any]
     format: str
@@ -172,7 +173,8 @@ class Keys:
         return not ("min" in known and known["min"] > self.high) and not ("max" in known and known["max"] < self.low)
 
 
-Part = Literal["all"] | Partitions | Files | Keys
+Retired = Literal["all"] | Partitions | Files
+Part = Retired | Keys
 
 
 @dataclass(frozen=True)
@@ -190,7 +192,7 @@ class Change:
     schema: Schema
     layout: Layout
     files: list[NewFile]
-    retires: Literal["all"] | Partitions | Files | None = None
+    retires: Retired | None = None
     reads: Part | None = None
     base_version: int | None = None
     evolve: bool = False
@@ -227,13 +229,13 @@ class Committed:
 
 @dataclass(frozen=True)
 class View:
-    """A table at one version: what a reader needs."""
+    """A table at one version: what a reader needs. `file_paths` are relative to the table's location."""
 
     table: Table
     version: int
     schema: Schema
     layout: Layout
-    files: list[DataFile]
+    file_paths: list[str]
 
     def placed(self, warehouse: str) -> View:
         """The view with its table's whole location."""
@@ -242,4 +244,4 @@ class View:
     @property
     def paths(self) -> list[str]:
         """Where the files are."""
-        return [f"{self.table.location}/{file.file_path}" for file in self.files]
+        return [f"{self.table.location}/{path}" for path in self.file_paths]

@@ -38,10 +38,10 @@ select * from table_metadata where tenant_id = :tenant_id and table_id = :table_
 
 -- name: add_metadata
 insert into table_metadata (
-    id, tenant_id, table_id, schema_version, "schema", schema_hash, storage_engine, engine_config, format, compression,
+    id, tenant_id, table_id, schema_version, "schema", schema_hash, columns, storage_engine, engine_config, format, compression,
     partition_by, sort_by, properties, last_modified, created_at, updated_at
 ) values (
-    :id, :tenant_id, :table_id, :schema_version, :schema, :schema_hash, 'lakeledger', :engine_config, :format, :compression,
+    :id, :tenant_id, :table_id, :schema_version, :schema, :schema_hash, :columns, 'lakeledger', :engine_config, :format, :compression,
     :partition_by, :sort_by, :properties, :now, :now, :now
 )
 returning *
@@ -72,23 +72,24 @@ update table_files set state = 'retired', removed_version = :version
 returning row_count, file_size
 
 -- name: retire_files@sqlite
+-- `removed_version is null` and not `state = 'live'`: found by the path, not by walking all that is live.
 update table_files set state = 'retired', removed_version = :version
- where tenant_id = :tenant_id and table_id = :table_id and state = 'live' and file_path in (select value from json_each(:paths))
+ where tenant_id = :tenant_id and table_id = :table_id and removed_version is null and file_path in (select value from json_each(:paths))
 returning row_count, file_size
 
 -- name: retire_files@postgres
 update table_files set state = 'retired', removed_version = :version
- where tenant_id = :tenant_id and table_id = :table_id and state = 'live'
+ where tenant_id = :tenant_id and table_id = :table_id and removed_version is null
    and file_path = any(array(select jsonb_array_elements_text(:paths)))
 returning row_count, file_size
 
 -- name: count_live@sqlite
 select count(*) as files from table_files
- where tenant_id = :tenant_id and table_id = :table_id and state = 'live' and file_path in (select value from json_each(:paths))
+ where tenant_id = :tenant_id and table_id = :table_id and removed_version is null and file_path in (select value from json_each(:paths))
 
 -- name: count_live@postgres
 select count(*) as files from table_files
- where tenant_id = :tenant_id and table_id = :table_id and state = 'live'
+ where tenant_id = :tenant_id and table_id = :table_id and removed_version is null
    and file_path = any(array(select jsonb_array_elements_text(:paths)))
 
 -- name: bounds_touched_since
@@ -125,6 +126,24 @@ select * from table_snapshots
 
 -- name: list_snapshots
 select * from table_snapshots where tenant_id = :tenant_id and table_id = :table_id order by version desc limit :page_size
+
+-- name: live_paths
+-- The current version is known by state, and nobody who only reads needs the bounds. `>= ''` is always so,
+-- and lets SQLite see that the index of what is live is the one to take.
+select file_path from table_files
+ where tenant_id = :tenant_id and table_id = :table_id and state = 'live' and partition_path >= ''
+ order by added_version, file_path
+
+-- name: paths_at
+select file_path from table_files
+ where tenant_id = :tenant_id and table_id = :table_id
+   and added_version <= :version and (removed_version is null or removed_version > :version)
+ order by added_version, file_path
+
+-- name: live_files
+select * from table_files
+ where tenant_id = :tenant_id and table_id = :table_id and state = 'live' and partition_path >= ''
+ order by added_version, file_path
 
 -- name: files_at
 select * from table_files

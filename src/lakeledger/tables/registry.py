@@ -56,7 +56,9 @@ class Tables:
 
     def files(self, name: str, version: int | None = None) -> Sequence[DataFile]:
         """The files of a version, by default the current one. Raises NotFound."""
-        return self.view(name, version).files
+        with self._store.read() as tx:
+            table = store.get(tx, parse_name(name))
+            return store.files_at(tx, table, store.snapshot(tx, table, version).version)
 
     def history(self, name: str, limit: int = 100) -> Sequence[Snapshot]:
         """The table's versions, newest first. Raises NotFound."""

@@ -1,26 +1,69 @@
-"""Table schemas as Spark writes them in JSON: made comparable, compared, and grown by new columns."""
+"""Table schemas as Spark writes them in JSON: made comparable, compared, and grown by new columns.
+
+A column of a table has two more keys: its `id`, and the `physical_name` that it has in the files. The table never uses either again.
+"""
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Container, Iterable, Iterator, Sequence
 from typing import Any
 
 from lakeledger import codec
-from lakeledger.errors import Invalid
+from lakeledger.errors import Conflict, Invalid
 
 Schema = dict[str, Any]
+Field = dict[str, Any]
 
 
 def normalise(schema: Schema) -> Schema:
     """The schema as it is published: every field optional, because that is how Spark writes it."""
-    fields = [{"name": field["name"], "type": _optional(field["type"]), "nullable": True, "metadata": {}} for field in schema["fields"]]
-    return {"type": "struct", "fields": fields}
+    return {"type": "struct", "fields": [_published(field) for field in schema["fields"]]}
+
+
+def identify(schema: Schema, current: Schema | None, used: Sequence[str]) -> tuple[Schema, list[str]]:
+    """The schema with ids and physical names, and every physical name that its table has used: the n-th is that of the column with id n.
+
+    A column is the same as a current one if name and type are.
+    """
+    known = _by_name(current)
+    names, taken, fields = list(used), {codec.fold(name) for name in used}, []
+    for field in schema["fields"]:
+        same = known.get(codec.fold(field["name"]))
+        if same is None or same["type"] != field["type"]:
+            names.append(field.get("physical_name") or _free_name(field["name"], taken, len(names) + 1))
+            taken.add(codec.fold(names[-1]))
+            same = {"id": len(names), "physical_name": names[-1]}
+        fields.append({**field, "id": same["id"], "physical_name": same["physical_name"]})
+    return {"type": "struct", "fields": fields}, names
+
+
+def check_written(table: str, schema: Schema, current: Schema | None, used: Sequence[str]) -> None:
+    """Raise Conflict (retryable) if files were written for columns that have become others since: renamed, dropped or added again."""
+    known, taken = _by_name(current), {codec.fold(name) for name in used}
+    for field in schema["fields"]:
+        written, same = field.get("physical_name"), known.get(codec.fold(field["name"]))
+        is_same = same is not None and same["type"] == field["type"]
+        if written and (same["physical_name"] != written if same and is_same else codec.fold(written) in taken):
+            raise Conflict(f"column {field['name']} of {table} has changed since the rows were written: retry", retryable=True)
+
+
+def stored(schema: Schema) -> Schema:
+    """The schema as its files have it: the columns under their physical names."""
+    return {"type": "struct", "fields": [{**field, "name": field["physical_name"]} for field in schema["fields"]]}
+
+
+def stored_names(schema: Schema, names: Iterable[str]) -> list[str]:
+    """The physical names of some columns. Raises Invalid that names those that are not there."""
+    known = {codec.fold(field["name"]): field["physical_name"] for field in schema["fields"]}
+    wanted = list(names)
+    if missing := [name for name in wanted if codec.fold(name) not in known]:
+        raise Invalid(f"cannot partition by {', '.join(missing)}: the data has {', '.join(column_names(schema))}")
+    return [known[codec.fold(name)] for name in wanted]
 
 
 def reconcile(table: str, current: Schema, incoming: Schema, *, evolve: bool) -> Schema:
     """The table's schema after an append of `incoming`. Raises Invalid that names every column that does not fit."""
-    known = {codec.fold(field["name"]): field for field in current["fields"]}
-    given = {codec.fold(field["name"]): field for field in incoming["fields"]}
+    known, given = _by_name(current), _by_name(incoming)
     added = [given[key] for key in given if key not in known]
     problems = [f"{known[key]['name']} is missing" for key in known if key not in given]
     problems += [
@@ -68,12 +111,29 @@ def type_text(type_: Any) -> str:
             return str(type_["type"])
 
 
+def _free_name(name: str, taken: Container[str], column_id: int) -> str:
+    """`name`, or `name_<id>` if the table has used that before."""
+    wanted = name if codec.fold(name) not in taken else f"{name}_{column_id}"
+    while codec.fold(wanted) in taken:
+        wanted = f"{wanted}_"
+    return wanted
+
+
+def _by_name(schema: Schema | None) -> dict[str, Field]:
+    return {codec.fold(field["name"]): field for field in schema["fields"]} if schema else {}
+
+
 def _types(type_: Any) -> Iterator[dict[str, Any]]:
     """A type and all inside it that are more than a word."""
     if isinstance(type_, dict):
         yield type_
         for inner in (*type_.get("fields", ()), *(type_.get(part) for part in ("type", "elementType", "keyType", "valueType"))):
             yield from _types(inner)
+
+
+def _published(field: Field) -> Field:
+    named = {"physical_name": field["physical_name"]} if "physical_name" in field else {}
+    return {"name": field["name"], "type": _optional(field["type"]), "nullable": True, "metadata": {}, **named}
 
 
 def _optional(type_: Any) -> Any:

@@ -50,11 +50,11 @@ def metadata(tx: Transaction, table: Table, schema_version: int | None = None) -
     return TableMetadata(**row) if row else None
 
 
-def put_metadata(tx: Transaction, table: Table, schema: Schema, layout: Layout, compression: str) -> TableMetadata:
-    """The metadata row that fits; a new schema version if none does."""
-    latest = metadata(tx, table)
-    schema_hash = codec.digest(schema)
-    if latest and latest.schema_hash == schema_hash and layout_of(latest) == layout:
+def put_metadata(
+    tx: Transaction, table: Table, latest: TableMetadata | None, schema: Schema, columns: list[str], layout: Layout, compression: str
+) -> TableMetadata:
+    """The latest metadata row if it fits, else a new schema version."""
+    if latest and latest.schema == schema and layout_of(latest) == layout:
         return latest
     row = tx.one(
         sql.add_metadata,
@@ -62,7 +62,8 @@ def put_metadata(tx: Transaction, table: Table, schema: Schema, layout: Layout, 
         table_id=table.table_id,
         schema_version=latest.schema_version + 1 if latest else 1,
         schema=schema,
-        schema_hash=schema_hash,
+        schema_hash=codec.digest(schema),
+        columns=columns,
         format=layout.format,
         compression=compression,
         partition_by=list(layout.partition_by),
@@ -134,8 +135,15 @@ def view(tx: Transaction, name: TableName, version: int | None = None, at: datet
     known = metadata(tx, table, chosen.schema_version)
     if known is None:
         raise NotFound(f"table {name} has lost its schema version {chosen.schema_version}")
-    rows = tx.all(sql.files_at, table_id=table.table_id, version=chosen.version)
-    return View(table, chosen.version, known.schema, layout_of(known), [DataFile(**row) for row in rows])
+    is_current = chosen.version == table.current_version
+    rows = tx.all(sql.live_paths if is_current else sql.paths_at, table_id=table.table_id, version=chosen.version)
+    return View(table, chosen.version, known.schema, layout_of(known), [row["file_path"] for row in rows])
+
+
+def files_at(tx: Transaction, table: Table, version: int) -> list[DataFile]:
+    """The files that a version of a table is made of, with all that is known of each."""
+    rows = tx.all(sql.live_files if version == table.current_version else sql.files_at, table_id=table.table_id, version=version)
+    return [DataFile(**row) for row in rows]
 
 
 def files(tx: Transaction, table: Table) -> list[DataFile]:

@@ -192,10 +192,10 @@ create table table_files (
     run_id                 text not null,
     iceberg_metadata_state text not null,
     created_at             timestamptz not null,
-    modified_at            timestamptz not null,
-    unique (table_id, file_path)
+    modified_at            timestamptz not null
 );
 
+create unique index table_files_by_path on table_files (table_id, file_path);
 create index table_files_live on table_files (table_id, partition_path) where state = 'live';
 create index table_files_by_version on table_files (table_id, added_version, removed_version);
 create index table_files_removed on table_files (table_id, removed_version) where removed_version is not null;
