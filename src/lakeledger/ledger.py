@@ -19,7 +19,7 @@ from lakeledger.db import Store, migrate
 from lakeledger.errors import Invalid, NotFound
 from lakeledger.events import Changes
 from lakeledger.jobs import queue
-from lakeledger.pipelines import Plane
+from lakeledger.pipelines import Context
 from lakeledger.pipelines.apply import Write
 from lakeledger.pipelines.own_session import Sessions
 from lakeledger.pipelines.translating import translating
@@ -279,13 +279,13 @@ class Ledger:
         name, digest = pipeline or module.module_name, module.config_hash
         version = config_version(base, digest)
         with self.run(name, trigger, parameters=parameters, config_hash=digest, config_version=version, exclusive=True) as run:
-            return run_module(self._plane(), run, module, base, progress, alone=self._owns_spark, ledger=self)
+            return run_module(self._context(), run, module, base, progress, alone=self._owns_spark)
 
     def run_job(self, due: Due) -> Outcome:
         """Carry out a run of a local job, for a `Scheduler`. Raises Invalid, or Conflict if its module is running already."""
         from lakeledger.pipelines.job import run_due
 
-        return run_due(self._plane(), self.run, due, ledger=self)
+        return run_due(self._context(), due)
 
     def bound_to(self, step: ActiveStep, spark: Callable[[], SparkSession]) -> Ledger:
         """The ledger for one task, on the Spark session that can be stopped for it: what it writes, it writes in that step's name."""
@@ -304,7 +304,7 @@ class Ledger:
         if request.position and request.batch_id is None and not request.position.force:
             request = replace(request, batch_id=_batch_of(request, request.position))
         with self._right(request.table, run) as fence, translating():
-            return write(self._plane(), frame, request, fence)
+            return write(self._context(), frame, request, fence)
 
     @contextmanager
     def _right(self, table: TableName, run: ActiveRun | ActiveStep | None) -> Iterator[Fence]:
@@ -315,9 +315,9 @@ class Ledger:
         with self.run(str(table), trigger="api", done_by=DoneBy.COMMIT) as implicit:
             yield implicit.fence
 
-    def _plane(self) -> Plane:
-        return Plane(
-            self.store, self._warehouse.claim, self._warehouse.check, self._checksums, lambda: self.spark, self._sessions, self.errors
+    def _context(self) -> Context:
+        return Context(
+            self, self.store, self._warehouse.claim, self._warehouse.check, self._checksums, lambda: self.spark, self._sessions, self.errors
         )
 
 
@@ -354,9 +354,9 @@ class TaskLedger(Ledger):
             return self._step.fence
         return replace(run.fence, within=self._step.fence)
 
-    def _plane(self) -> Plane:
+    def _context(self) -> Context:
         # The commit checks the fence itself; what has to be settled after it is no longer the task's business.
-        return replace(super()._plane(), store=self._whole.store)
+        return replace(super()._context(), store=self._whole.store)
 
 
 def open(

@@ -79,8 +79,8 @@ def load_a_file(ledger: Ledger, role: Role, run: ActiveRun, step: ActiveStep) ->
     origin, table = parse_source(f"chaos.{role.source}"), parse_name(f"chaos.{role.source}")
     marker = ledger.positions.find(f"chaos.{role.source}")
     number = 1 + (marker.position.value if marker else 0)  # type: ignore[attr-defined]  # it is a number
-    plane = ledger._plane()
-    storage = Storage(f"{plane.warehouse}/{table.folder}")
+    context = ledger._context()
+    storage = Storage(f"{context.warehouse}/{table.folder}")
     folder = f"data/{run.id}/{clock.new_id()[-12:]}"
     storage.make(folder)
     content = json.dumps({"source": role.source, "number": number}).encode()
@@ -99,7 +99,7 @@ def load_a_file(ledger: Ledger, role: Role, run: ActiveRun, step: ActiveStep) ->
     move = Advance(origin, NumberPosition(number), expected_version=marker.version if marker else 0)
     attempted: list[Any] = []
     try:
-        persist(plane, attempted, step.fence, [change], [move], [IngestionFacts(table, 1, origin.name)])
+        persist(context, attempted, step.fence, [change], [move], [IngestionFacts(table, 1, origin.name)])
     except LakeledgerError:
         if not attempted:
             storage.remove_folder(folder)

@@ -14,10 +14,10 @@ from lakeledger.control.documents import TaskSource
 from lakeledger.control.graph import Task
 from lakeledger.errors import Failed, LakeledgerError
 from lakeledger.jobs.model import CONFIGURATION_ERRORS
-from lakeledger.pipelines import capturing, references
+from lakeledger.pipelines import Context, capturing, references
 from lakeledger.pipelines.interrupting import Interruptible
 from lakeledger.pipelines.load import Loaded, load
-from lakeledger.pipelines.tasks import Context, run_task
+from lakeledger.pipelines.tasks import run_task
 from lakeledger.runs import Status, describe
 from lakeledger.runs import output as outputs
 from lakeledger.runs.exceptions import text_of, trace_of
@@ -53,9 +53,9 @@ class Attempt:
         self.number = number
         self.result: StepResult | None = None
         self.error: BaseException | None = None
-        self._spark = Interruptible(context.plane, alone=task.source.timeout_seconds is not None)
-        bound = context.ledger and context.ledger.bound_to(context.step, self._spark.session)
-        self.context = replace(context, plane=replace(context.plane, spark=self._spark.session), ledger=bound)
+        self._spark = Interruptible(context, alone=task.source.timeout_seconds is not None)
+        bound = context.ledger.bound_to(context.step, self._spark.session)
+        self.context = replace(context, start_spark=self._spark.session, ledger=bound)
         self._module = module
         self._done = done
         self._output = capturing.Output()
@@ -96,8 +96,7 @@ class Attempt:
             self.result = self._run()
         except BaseException as error:  # noqa: BLE001 - raised again by whoever waits for this thread
             self.error = error
-        if self.context.ledger:
-            self.context.ledger.close()
+        self.context.ledger.close()
         self._done(self)
 
     def _run(self) -> StepResult:
@@ -126,7 +125,7 @@ class Attempt:
         elif ended.status == Status.COMPLETED:
             note = f"attempt {self.number} in run {ended.pipeline_logging_id} completed"
             with _noting(self.thread.name):
-                self.context.plane.errors.source_succeeded(self._module, self.task.source.source_id, note)
+                self.context.errors.source_succeeded(self._module, self.task.source.source_id, note)
 
     def keep_output(self, failure: Exception | None = None) -> None:
         """Keep what it printed so far, and where it failed."""
@@ -135,14 +134,14 @@ class Attempt:
         trace = excerpt(trace_of(failure), TRACE_LIMIT, secrets, end=True) if failure else None
         if output or trace:
             with _noting(self.thread.name):
-                self.context.plane.store.persist(lambda tx, _: outputs.put(tx, self.context.step.id, output, left_out, trace))
+                self.context.store.persist(lambda tx, _: outputs.put(tx, self.context.step.id, output, left_out, trace))
 
     def keep_error(self, failure: Exception | str) -> None:
         """Write an error of this attempt to the error log. A text is why somebody else ended it."""
         source, step, run_id = self.task.source, self.context.step, self.context.run.id
         details = {"step": step.name, "attempt": self.number, "target": source.target or None}
         about: dict[str, Any] = {"sync_run_id": run_id, "step_id": step.id, "error_details": details, "max_retries": 0}
-        secrets, errors = references.secrets_of(source), self.context.plane.errors
+        secrets, errors = references.secrets_of(source), self.context.errors
         with _noting(self.thread.name):
             if isinstance(failure, Exception):
                 errors.log_exception(self._module, source.source_id, failure, secrets, **about)
@@ -154,7 +153,7 @@ class Attempt:
         source = references.resolved(self.task.source, known)
         if isinstance(source, TaskSource):
             return run_task(self.context, source)
-        loaded = load(self.context.plane, self._module, source, self.context.base, self.context.step.fence, self.context.parameters)
+        loaded = load(self.context, self._module, source)
         self.context.step.rows_processed = loaded.rows
         return loaded
 

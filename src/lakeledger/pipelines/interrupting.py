@@ -13,7 +13,7 @@ from typing import TYPE_CHECKING
 
 from lakeledger import clock
 from lakeledger.errors import Failed
-from lakeledger.pipelines import Plane
+from lakeledger.pipelines import Context
 
 if TYPE_CHECKING:
     from pyspark.sql import SparkSession
@@ -22,8 +22,8 @@ if TYPE_CHECKING:
 class Interruptible:
     """Spark for one piece of work. With `alone`, it can be stopped on a classic session, too."""
 
-    def __init__(self, plane: Plane, *, alone: bool) -> None:
-        self._plane = plane
+    def __init__(self, context: Context, *, alone: bool) -> None:
+        self._context = context
         self._alone = alone
         self._lock = threading.Lock()
         self._tag = f"lakeledger-{clock.new_id()}"
@@ -35,7 +35,7 @@ class Interruptible:
         """The session to work on, in whichever thread. Raises Failed once the work was stopped."""
         from lakeledger.pipelines.session import is_remote
 
-        given = self._plane.spark()
+        given = self._context.spark
         with self._lock:
             if self._stopped:
                 raise Failed("it was told to stop")
@@ -44,7 +44,7 @@ class Interruptible:
                 self._tagged = given
                 return given
             if self._alone and self._own is None:
-                self._own = self._plane.sessions.new(given)
+                self._own = self._context.sessions.new(given)
             return self._own or given
 
     def interrupt(self) -> None:

@@ -2,9 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
 from pathlib import Path
-from typing import Any
 
 from pydantic import ValidationError
 
@@ -12,49 +10,43 @@ from lakeledger.control.documents import Module
 from lakeledger.errors import Conflict, Fenced, Invalid
 from lakeledger.jobs import queue
 from lakeledger.jobs.scheduler import Due, Outcome
-from lakeledger.pipelines import Plane
+from lakeledger.pipelines import Context
 from lakeledger.pipelines.config_version import config_version
 from lakeledger.pipelines.runner import Progress, run_module
 from lakeledger.runs import ActiveRun, Status, cancelled
 from lakeledger.runs import store as run_log
 
 
-def run_due(plane: Plane, begin: Callable[..., ActiveRun], due: Due, *, ledger: Any = None, progress: Progress = lambda _: None) -> Outcome:
-    """Run the job's module; `begin` is `Ledger.run`. One that was switched off since it was asked for is SKIPPED for good.
+def run_due(context: Context, due: Due, progress: Progress = lambda _: None) -> Outcome:
+    """Run the job's module. One that was switched off since it was asked for is SKIPPED for good.
 
     Raises Invalid, or a retryable Conflict if the module is running already.
     """
     module = _module(due)
     if module.why_idle:
         return Outcome(None, Status.SKIPPED, module.why_idle, retryable=False)
-    given = {
-        "by": due.run.asked_by,
-        "parameters": due.parameters,
-        "config_hash": module.config_hash,
-        "config_version": config_version(Path(due.job.base), module.config_hash),
-        "exclusive": due.is_exclusive,
-    }
     run: ActiveRun | None = None
     retryable = True
+    begin = context.ledger.run(
+        module.module_name,
+        _trigger(due),
+        by=due.run.asked_by,
+        parameters=due.parameters,
+        config_hash=module.config_hash,
+        config_version=config_version(Path(due.job.base), module.config_hash),
+        idempotency_key=due.key,
+        retry_of=due.run.run_id,
+        exclusive=due.is_exclusive,
+    )
     try:
-        with begin(module.module_name, _trigger(due), idempotency_key=due.key, retry_of=due.run.run_id, **given) as run:
-            _check_claim(plane, due, run)
-            result = run_module(
-                plane,
-                run,
-                module,
-                Path(due.job.base),
-                progress,
-                parameters=due.parameters,
-                stop=due.stop,
-                alone=True,
-                ledger=ledger,
-            )
+        with begin as run:
+            _check_claim(context, due, run)
+            result = run_module(context, run, module, Path(due.job.base), progress, parameters=due.parameters, stop=due.stop, alone=True)
             retryable = result.retryable
     except Conflict:
         if run is None:  # It did not begin. Otherwise somebody ended it, and the run log says how.
             raise
-    return _ended(plane, run.id, retryable=retryable)
+    return _ended(context, run.id, retryable=retryable)
 
 
 def _module(due: Due) -> Module:
@@ -66,9 +58,9 @@ def _module(due: Due) -> Module:
         raise Invalid(f"job {due.job.name} holds a module that cannot be read: {where}: {first['msg']}; apply it again") from error
 
 
-def _check_claim(plane: Plane, due: Due, run: ActiveRun) -> None:
+def _check_claim(context: Context, due: Due, run: ActiveRun) -> None:
     """Raise Fenced if the claim was taken over before this run began; from now on whoever wants to take over finds the run, which lives."""
-    with plane.store.read() as tx:
+    with context.store.read() as tx:
         now = queue.get(tx, due.run.id)
     if (now.status, now.claim_token) != ("running", due.run.claim_token):
         run.stop(cancelled("it was taken over before it began"))
@@ -81,7 +73,7 @@ def _trigger(due: Due) -> str:
     return "manual" if due.run.cause == "asked" else "scheduler"
 
 
-def _ended(plane: Plane, run_id: str, *, retryable: bool) -> Outcome:
+def _ended(context: Context, run_id: str, *, retryable: bool) -> Outcome:
     """What the run log says of it, as soon as it can be asked: to guess would have the work done again."""
-    run = plane.store.persist(lambda tx, _: run_log.get(tx, run_id))
+    run = context.store.persist(lambda tx, _: run_log.get(tx, run_id))
     return Outcome(run_id, Status(run.status), run.error_message, retryable)

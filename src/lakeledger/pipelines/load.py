@@ -3,15 +3,13 @@
 from __future__ import annotations
 
 import random
-from collections.abc import Mapping
 from dataclasses import dataclass
-from pathlib import Path
 from time import sleep as pause
 from typing import Any, cast
 
 from lakeledger.commit import find_applied
 from lakeledger.errors import Conflict
-from lakeledger.pipelines import Plane
+from lakeledger.pipelines import Context
 from lakeledger.pipelines.apply import Mode, Write
 from lakeledger.pipelines.sources import Reading, Source, look
 from lakeledger.pipelines.sources.declared import Declared, open_source
@@ -42,16 +40,16 @@ class Loaded:
         return self.message or (f"version {self.committed.version}" if self.committed else "nothing new")
 
 
-def load(plane: Plane, module: str, declared: Declared, base: Path, fence: Fence, parameters: Mapping[str, str] | None = None) -> Loaded:
-    """Carry out one source; a query may name the job's parameters, too. If somebody else was faster, it is planned again with back-off.
+def load(context: Context, module: str, declared: Declared) -> Loaded:
+    """Carry out one source as the context's step. If somebody else was faster, it is planned again with back-off.
 
     Raises Invalid, Conflict, Fenced or Failed; then nothing of it is visible.
     """
-    source = open_source(plane, module, declared, base, parameters or {})
+    source = open_source(context, module, declared)
     for number in range(1, PLANS + 1):
         try:
             with translating():
-                return _load_once(plane, source, declared, fence)
+                return _load_once(context, source, declared, context.step.fence)
         except Conflict as error:
             if not error.retryable or number == PLANS:
                 raise
@@ -60,23 +58,23 @@ def load(plane: Plane, module: str, declared: Declared, base: Path, fence: Fence
     raise AssertionError("the last plan has returned or raised")
 
 
-def _load_once(plane: Plane, source: Source, declared: Declared, fence: Fence) -> Loaded:
-    seen = look(plane.store, source.name, declared.target_config.name)
+def _load_once(context: Context, source: Source, declared: Declared, fence: Fence) -> Loaded:
+    seen = look(context.store, source.name, declared.target_config.name)
     reading = source.plan(seen)
-    if reading is None or (seen.table and _is_current(plane, seen.table, reading.batch_id)):
+    if reading is None or (seen.table and _is_current(context, seen.table, reading.batch_id)):
         return Loaded(0, None, {})
     if reading.frame is None:
-        persist(plane, [], fence, [], [reading.move] if reading.move else [], reading.effects)
+        persist(context, [], fence, [], [reading.move] if reading.move else [], reading.effects)
         return Loaded(0, None, reading.detail, reading.message)
-    with reading.frame(plane.sessions.to_load(plane.spark())) as frame:
-        committed = write(plane, frame, _request(source, reading, declared), fence)
+    with reading.frame(context.sessions.to_load(context.spark)) as frame:
+        committed = write(context, frame, _request(source, reading, declared), fence)
     rows = int(committed.snapshot.summary["added_rows"]) if committed.applied else 0
     return Loaded(rows, committed if committed.applied else None, {**reading.detail, "version": committed.version})
 
 
-def _is_current(plane: Plane, table: Table, batch_id: str | None) -> bool:
+def _is_current(context: Context, table: Table, batch_id: str | None) -> bool:
     """Whether the table's latest version is this very batch."""
-    with plane.store.read() as tx:
+    with context.store.read() as tx:
         return find_applied(tx, table, "overwrite", batch_id) is not None
 
 

@@ -14,11 +14,10 @@ from typing import Any, NoReturn
 from lakeledger.control.documents import Module
 from lakeledger.control.graph import Task, tasks
 from lakeledger.errors import Conflict, Fenced, LakeledgerError, Unavailable
-from lakeledger.pipelines import Plane
+from lakeledger.pipelines import Context
 from lakeledger.pipelines.attempt import INTERRUPT_SECONDS, Attempt, Progress, StepResult
 from lakeledger.pipelines.conditions import Standing, reason_to_skip, standing
 from lakeledger.pipelines.interrupting import Interruptible
-from lakeledger.pipelines.tasks import Context
 from lakeledger.runs import ActiveRun, ActiveStep, DoneBy, NewStep, Status, cancelled, failed
 from lakeledger.runs import store as run_log
 
@@ -64,7 +63,7 @@ class ModuleResult:
 
 
 def run_module(
-    plane: Plane,
+    context: Context,
     run: ActiveRun,
     module: Module,
     base: Path,
@@ -73,41 +72,26 @@ def run_module(
     parameters: Mapping[str, Any] | None = None,
     stop: threading.Event | None = None,
     alone: bool = False,
-    ledger: Any = None,
 ) -> ModuleResult:
     """Run a module's active sources inside a started run. A failing source ends the run as FAILED without raising.
 
     It is tried again as often as it says, unless it is set up wrong, or took too long: that try may still be at work. A module that
     takes longer than its `timeout_seconds` is ended: what is at work fails, the rest is SKIPPED.
 
-    `parameters` override the module's; by default they are the run's. `ledger` is what Python tasks are given, each bound to its step.
+    `parameters` override the module's; by default they are the run's.
     With `alone` the run gets a Spark session of its own, which can be stopped when somebody cancels the run. Without it, Python tasks get
     the session that is there; SQL tasks see its temporary views only if its settings are those of loads (see `own_session`).
     Raises Invalid if the tasks have no order, and Fenced if somebody ended the run or `stop` was set; then its open steps are CANCELLED.
     """
     given = run.run.parameters if parameters is None else parameters
     values = {**module.parameters, **{name: str(value) for name, value in given.items()}}
-    spark = Interruptible(plane, alone=alone)
-    shared = _Shared(replace(plane, spark=spark.session), run, base, values, ledger)
+    spark = Interruptible(context, alone=alone)
+    shared = replace(context, start_spark=spark.session, active_run=run, base=base, parameters=values)
     board = _Board(module, shared, progress, stop or threading.Event(), spark.interrupt)
     result = ModuleResult(module.module_name, run.id, board.play(), board.timed_out)
     if result.error:
         run.fail(result.error)
     return result
-
-
-@dataclass(frozen=True)
-class _Shared:
-    """What all tasks of a run are given."""
-
-    plane: Plane
-    run: ActiveRun
-    base: Path
-    parameters: Mapping[str, str]
-    ledger: Any
-
-    def context(self, step: ActiveStep) -> Context:
-        return Context(self.run, step, self.parameters, self.base, self.plane, ledger=self.ledger)
 
 
 @dataclass(frozen=True)
@@ -122,15 +106,15 @@ class _Retry:
 class _Board:
     """Where the tasks of one run stand."""
 
-    def __init__(self, module: Module, shared: _Shared, progress: Progress, stop: threading.Event, interrupt: Callable[[], None]) -> None:
+    def __init__(self, module: Module, context: Context, progress: Progress, stop: threading.Event, interrupt: Callable[[], None]) -> None:
         self._module = module.module_name
-        self._shared = shared
-        self._run, self._store = shared.run, shared.plane.store
+        self._context = context
+        self._run, self._store = context.run, context.store
         self._progress = progress
         self._stop = stop
         self._interrupt = interrupt
         self._tasks = {task.key: task for task in tasks(module)}
-        steps = shared.run.plan([_new_step(self._module, task) for task in self._tasks.values()])
+        steps = self._run.plan([_new_step(self._module, task) for task in self._tasks.values()])
         self._steps: dict[str, ActiveStep] = dict(zip(self._tasks, steps, strict=True))
         # What each task that is not settled still waits for.
         self._missing = {key: set(task.waits_for) for key, task in self._tasks.items()}
@@ -191,7 +175,8 @@ class _Board:
         step = self._steps[task.key]
         if number > 1:
             (step,) = self._run.plan([_new_step(self._module, task, number)])
-        attempt = Attempt(self._module, task, number, self._shared.context(step), self._finished.put)
+        context = replace(self._context, active_step=step, stop=threading.Event())
+        attempt = Attempt(self._module, task, number, context, self._finished.put)
         self._running[task.key] = attempt
         attempt.start(self._progress)
 

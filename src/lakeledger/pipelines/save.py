@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Any
 from lakeledger import failpoints
 from lakeledger.errors import Failed
 from lakeledger.lake import FileFormat, Storage, StoredFile, open_format
-from lakeledger.pipelines import Plane, observe
+from lakeledger.pipelines import Context, observe
 from lakeledger.pipelines.apply import Saved
 from lakeledger.pipelines.own_session import moved
 from lakeledger.pipelines.partitions import by_partitions, partition_path
@@ -36,7 +36,7 @@ JSON_OPTIONS = {
 
 
 def save(
-    plane: Plane, frame: DataFrame, schema: Schema, layout: Layout, measures: Mapping[str, Column], storage: Storage, folder: str
+    context: Context, frame: DataFrame, schema: Schema, layout: Layout, measures: Mapping[str, Column], storage: Storage, folder: str
 ) -> Saved:
     """Write the frame, which has its columns under their physical names. Raises Failed if the files do not hold what was sent."""
     from pyspark.sql import Observation
@@ -44,7 +44,7 @@ def save(
     format_, seen, columns = open_format(layout.format), Observation(), stored(schema)
     partition_by = stored_names(schema, layout.partition_by)
     failpoints.reach(failpoints.BEFORE_WRITE)
-    writer_session = plane.sessions.to_write(frame.sparkSession, schema) if format_.spark_name == "parquet" else frame.sparkSession
+    writer_session = context.sessions.to_write(frame.sparkSession, schema) if format_.spark_name == "parquet" else frame.sparkSession
     with moved(frame, writer_session) as placed:
         spread, copies = by_partitions(placed, columns, partition_by)
         wanted = observe.aggregates(columns, measures, with_bounds=format_.needs_observed_bounds)

@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Any
 
 from lakeledger import codec
 from lakeledger.errors import Invalid, NotFound
-from lakeledger.pipelines import Plane
+from lakeledger.pipelines import Context
 from lakeledger.pipelines.read import read
 from lakeledger.tables import TableName, View, parse_name, store
 
@@ -81,14 +81,14 @@ class Query:
         return codec.digest(["sql", self.text, self.parameters, tables])
 
 
-def prepare(plane: Plane, text: str, parameters: dict[str, Any]) -> Query:
+def prepare(context: Context, text: str, parameters: dict[str, Any]) -> Query:
     """Check a query and pin the tables it reads. Raises Invalid if it is not one SELECT."""
     references = find_references(text)
-    with plane.store.read() as tx:
+    with context.store.read() as tx:
         views: dict[str, View] = {}
         for name in {reference.table for reference in references if not reference.is_qualifier}:
             if (table := _ledger_name(name)) and store.find(tx, table):
-                views[name] = store.view(tx, table).placed(plane.warehouse)
+                views[name] = store.view(tx, table).placed(context.warehouse)
     known = [item for item in references if item.table in views]
     unknown = [item for item in references if item.table not in views and not item.is_qualifier]
     return Query(text, parameters, known, views, is_pinned=not unknown and not gives_other_rows_each_time(text))

@@ -12,7 +12,7 @@ from lakeledger.commit import Commit, Effect, commit, find_applied
 from lakeledger.db import Transaction
 from lakeledger.errors import Failed, Invalid, Unavailable
 from lakeledger.lake import Storage, open_format
-from lakeledger.pipelines import Plane
+from lakeledger.pipelines import Context
 from lakeledger.pipelines.apply import MODES, Rewrite, Saved, Target, Write
 from lakeledger.pipelines.effects import IngestionFacts, SourceSchema
 from lakeledger.pipelines.partitions import quote
@@ -30,32 +30,32 @@ if TYPE_CHECKING:
     from pyspark.sql import DataFrame
 
 
-def write(plane: Plane, frame: DataFrame, spec: Write, fence: Fence) -> Committed:
+def write(context: Context, frame: DataFrame, spec: Write, fence: Fence) -> Committed:
     """Write the frame and commit it. Raises Invalid, Conflict, Fenced or Failed; then nothing of it is visible.
 
     The one exception is a Failed that says that the outcome is unknown.
     """
     started = time.monotonic()
-    target, done = _plan(plane, spec)
+    target, done = _plan(context, spec)
     if done:
         return done
     given = normalise(frame.schema.jsonValue())
-    effects = [*spec.effects, *_source_schema(plane, given, spec, fence)]
+    effects = [*spec.effects, *_source_schema(context, given, spec, fence)]
     rewrite = MODES[spec.mode](frame, spec, target)
     ready, schema = fit(rewrite.frame, given if rewrite.frame is frame else normalise(rewrite.frame.schema.jsonValue()), spec, target)
     folder = f"{DATA}/{fence.run_id}/{clock.new_id()[-12:]}"
-    storage = Storage(f"{plane.warehouse}/{target.location}")
+    storage = Storage(f"{context.warehouse}/{target.location}")
     storage.make(folder.rpartition("/")[0])
     attempted: list[Commit] = []
     try:
-        saved = save(plane, ready, schema, target.layout, spec.measures, storage, folder)
+        saved = save(context, ready, schema, target.layout, spec.measures, storage, folder)
         if spec.confirm:
             spec.confirm()
         effects += spec.judge(saved) if spec.judge else []
         took = round((time.monotonic() - started) * 1000)
         effects.append(IngestionFacts(spec.table, took, spec.position.source.name if spec.position else None))
         change = _change(spec, target, schema, rewrite, saved)
-        (committed,) = persist(plane, attempted, fence, [change], spec.moves, effects).placed(plane.warehouse).tables
+        (committed,) = persist(context, attempted, fence, [change], spec.moves, effects).placed(context.warehouse).tables
     except BaseException as error:
         # Once the database was asked to commit it may have done so, whatever we hear of it.
         # What cannot be removed now, or must not be, the sweeper finds.
@@ -70,12 +70,12 @@ def write(plane: Plane, frame: DataFrame, spec: Write, fence: Fence) -> Committe
     if not committed.applied:
         storage.remove_folder(folder)
         return committed
-    plane.checksums.submit(committed.table, {file.path: file.size for file in saved.files})
+    context.checksums.submit(committed.table, {file.path: file.size for file in saved.files})
     return committed
 
 
 def persist(
-    plane: Plane,
+    context: Context,
     attempted: list[Commit],
     fence: Fence,
     changes: Sequence[Change],
@@ -92,11 +92,11 @@ def persist(
         if again and attempted and attempted[-1].tables and _is_there(tx, attempted[-1].tables[0]):
             return attempted[-1]
         attempted.clear()
-        plane.check_warehouse(tx)
+        context.check_warehouse(tx)
         attempted.append(commit(tx, fence, changes, moves, effects))
         return attempted[-1]
 
-    return plane.store.persist(once)
+    return context.store.persist(once)
 
 
 def _is_there(tx: Transaction, made: Committed) -> bool:
@@ -109,12 +109,12 @@ def _unknown(attempted: Commit, error: Unavailable) -> Failed:
     return Failed(f"{what}: compare `lakeledger tables history {made.table.name}` before you run it again ({error})")
 
 
-def _source_schema(plane: Plane, given: Schema, spec: Write, fence: Fence) -> list[Effect]:
+def _source_schema(context: Context, given: Schema, spec: Write, fence: Fence) -> list[Effect]:
     """What is to be registered: what the source looks like, unless that is what it looked like last time."""
     if spec.source is None:
         return []
     definition = from_spark(given)
-    with plane.store.read() as tx:
+    with context.store.read() as tx:
         latest = schemas.find(tx, spec.source)
     known = latest is not None and latest.definition.hash == definition.hash
     return [] if known else [SourceSchema(NewSchema(spec.source, definition, run_id=fence.run_id))]
@@ -138,15 +138,15 @@ def fit(frame: DataFrame, given: Schema, spec: Write, target: Target) -> tuple[D
     return frame.select(*named), schema
 
 
-def _plan(plane: Plane, spec: Write) -> tuple[Target, Committed | None]:
-    with plane.store.read() as tx:
+def _plan(context: Context, spec: Write) -> tuple[Target, Committed | None]:
+    with context.store.read() as tx:
         table = store.find(tx, spec.table)
         known = store.metadata(tx, table) if table else None
         target = Target(table, known, table.location if table else spec.table.folder, _layout(spec, known))
         if spec.mode == "overwrite_partitions" and not target.layout.partition_by:
             raise Invalid(f"{spec.table} is not partitioned: overwrite the whole table, or name the columns to partition by")
         done = find_applied(tx, table, spec.operation, spec.batch_id, spec.moves) if table else None
-    return target, Committed(table.placed(plane.warehouse), done, applied=False) if table and done else None
+    return target, Committed(table.placed(context.warehouse), done, applied=False) if table and done else None
 
 
 def _layout(spec: Write, known: TableMetadata | None) -> Layout:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator
 from contextlib import AbstractContextManager, contextmanager
 from dataclasses import dataclass
 from pathlib import Path
@@ -14,7 +14,7 @@ from lakeledger.control import documents
 from lakeledger.control.tasks import SqlTask
 from lakeledger.errors import Invalid
 from lakeledger.lake import StoredFile
-from lakeledger.pipelines import Plane, sql_task
+from lakeledger.pipelines import Context, sql_task
 from lakeledger.pipelines.effects import MovedFiles, ReadFiles
 from lakeledger.pipelines.sources import Reading, Seen, Source, files
 from lakeledger.sync import Advance, SourceFile
@@ -27,14 +27,14 @@ if TYPE_CHECKING:
 Declared = documents.FilesSource | documents.SqlSource
 
 
-def open_source(plane: Plane, module: str, declared: Declared, base: Path, parameters: Mapping[str, str]) -> Source:
+def open_source(context: Context, module: str, declared: Declared) -> Source:
     """The source that a module declares. A query may name the parameters."""
     name = SourceName(module, declared.source_id)
     match declared:
         case documents.FilesSource():
-            return DeclaredFiles(name, declared, base)
+            return DeclaredFiles(name, declared, context.base)
         case documents.SqlSource():
-            return DeclaredQuery(name, declared, base, plane, parameters)
+            return DeclaredQuery(name, declared, context)
 
 
 @dataclass(frozen=True)
@@ -109,12 +109,10 @@ class DeclaredQuery:
 
     name: SourceName
     declared: documents.SqlSource
-    base: Path
-    plane: Plane
-    parameters: Mapping[str, str]
+    context: Context
 
     def plan(self, seen: Seen) -> Reading:
-        query = sql_task.prepare(self.plane, text := self._text(), {**self._task.parameters, **self._named(text)})
+        query = sql_task.prepare(self.context, text := self._text(), {**self._task.parameters, **self._named(text)})
         return Reading(
             frame=lambda spark: self._frame(spark, query),
             batch_id=query.batch_id if query.is_pinned else None,
@@ -132,7 +130,7 @@ class DeclaredQuery:
 
     def _named(self, text: str) -> dict[str, str]:
         """Only what the query names: another parameter must not make it another query."""
-        return {name: value for name, value in self.parameters.items() if re.search(rf":{re.escape(name)}\b", text)}
+        return {name: value for name, value in self.context.parameters.items() if re.search(rf":{re.escape(name)}\b", text)}
 
     def _text(self) -> str:
         if query_id := self._task.query_id:
@@ -142,6 +140,6 @@ class DeclaredQuery:
             )
         path = self._task.sql_file_path or ""
         try:
-            return self._task.sql_query or (self.base / path).read_text(encoding="utf-8")
+            return self._task.sql_query or (self.context.base / path).read_text(encoding="utf-8")
         except OSError as error:
-            raise Invalid(f"cannot read {self.base / path}: {error.strerror}; check sql_file_path") from error
+            raise Invalid(f"cannot read {self.context.base / path}: {error.strerror}; check sql_file_path") from error

@@ -2,52 +2,17 @@
 
 from __future__ import annotations
 
-import threading
-from collections.abc import Mapping
-from dataclasses import dataclass, field
-from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 from lakeledger import codec
 from lakeledger.control.documents import TaskSource
 from lakeledger.errors import Failed, Invalid
-from lakeledger.pipelines import Plane
+from lakeledger.pipelines import Context
 from lakeledger.pipelines.load import Loaded
 from lakeledger.pipelines.translating import translating
-from lakeledger.runs import ActiveRun, ActiveStep
 from lakeledger.runs import store as run_log
 
-if TYPE_CHECKING:
-    from pyspark.sql import SparkSession
-
 DONE = "done"
-
-
-@dataclass(frozen=True)
-class Context:
-    """What a task is given: the ledger, Spark once it asks for it, its run and step, and the job's parameters.
-
-    The ledger is bound to the step: what is appended or overwritten belongs to it, with or without `run=`, and a run that the task begins
-    (`context.ledger.run(…)`) is a part of the task's run. `stop` is set when the task should end, because it took too long or its run was
-    cancelled: the step has ended then, and the ledger refuses (Fenced) whatever the task still writes.
-    """
-
-    run: ActiveRun
-    step: ActiveStep
-    parameters: Mapping[str, str]
-    base: Path
-    plane: Plane
-    stop: threading.Event = field(default_factory=threading.Event)
-    ledger: Any = None  # a TaskLedger, which is above this package
-
-    @property
-    def spark(self) -> SparkSession:
-        """The Spark session, started when it is first asked for."""
-        from lakeledger.pipelines.tasks.python import send_by_value
-
-        session = self.plane.spark()
-        send_by_value()
-        return session
 
 
 def run_task(context: Context, source: TaskSource) -> Loaded:
@@ -86,7 +51,7 @@ def _run(context: Context, source: TaskSource) -> dict[str, Any]:
 
 def _has_committed(context: Context) -> bool:
     """Whether commits have counted rows: a task that says 0 then counted something else, unless it sets `step.rows_processed` itself."""
-    with context.plane.store.read() as tx:
+    with context.store.read() as tx:
         return run_log.get_step(tx, context.step.id).committed_at is not None
 
 

@@ -14,7 +14,7 @@ from lakeledger.errors import Invalid, NotInstalled
 from lakeledger.pipelines.tasks import process
 
 if TYPE_CHECKING:
-    from lakeledger.pipelines.tasks import Context
+    from lakeledger.pipelines import Context
 
 
 def run(context: Context, task: DbtTask) -> dict[str, Any]:

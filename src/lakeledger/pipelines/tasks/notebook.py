@@ -13,7 +13,7 @@ from lakeledger.control.tasks import NotebookTask
 from lakeledger.errors import Invalid
 
 if TYPE_CHECKING:
-    from lakeledger.pipelines.tasks import Context
+    from lakeledger.pipelines import Context
 
 CELLS = re.compile(r"^# COMMAND -+[ \t]*$", re.MULTILINE)
 MAGIC = re.compile(r"^# MAGIC %(\w+)", re.MULTILINE)

@@ -19,7 +19,7 @@ from lakeledger.control.tasks import PythonTask
 from lakeledger.errors import Invalid
 
 if TYPE_CHECKING:
-    from lakeledger.pipelines.tasks import Context
+    from lakeledger.pipelines import Context
 
 # What a function calls the parameter that is to be given its context.
 CONTEXT = "context"

@@ -12,13 +12,13 @@ from lakeledger.pipelines import java
 from lakeledger.pipelines.tasks import process
 
 if TYPE_CHECKING:
-    from lakeledger.pipelines.tasks import Context
+    from lakeledger.pipelines import Context
 
 
 def run(context: Context, task: SparkJarTask) -> dict[str, Any]:
     """Run the class on the master of the settings; what it printed last. Raises Invalid, NotInstalled or Failed."""
-    settings = context.ledger.settings.spark if context.ledger else None
-    if settings is None or settings.remote:
+    settings = context.ledger.settings.spark
+    if settings.remote:
         raise Invalid(f"{task.main_class_name} needs a Spark master, and Spark Connect takes no JAR: deploy it to Databricks")
     if not task.jar_uri:
         raise Invalid(f"{task.main_class_name} has no jar_uri: name its JAR, or deploy it to Databricks")

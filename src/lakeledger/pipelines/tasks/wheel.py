@@ -11,7 +11,7 @@ from lakeledger.errors import NotInstalled
 from lakeledger.pipelines.tasks import process
 
 if TYPE_CHECKING:
-    from lakeledger.pipelines.tasks import Context
+    from lakeledger.pipelines import Context
 
 # As the scripts that pip makes: the function's return value is the exit code.
 _CALL = """\
