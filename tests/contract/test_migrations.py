@@ -122,7 +122,8 @@ def test_a_ledger_that_lacks_the_last_migration_gets_only_that(ledger: Ledger, u
     execute(ledger, "drop table change_log")
     execute(ledger, "delete from schema_migrations where version = 2")
     if ledger.database.dialect == "postgres":
-        execute(ledger, "drop function lakeledger_log_change cascade")
+        for operation in ("insert", "update", "delete"):
+            execute(ledger, f"drop function lakeledger_log_{operation} cascade")
         execute(ledger, "drop function lakeledger_order_writers cascade")
     else:
         execute(ledger, "drop table retention_under_way")

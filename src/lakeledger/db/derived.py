@@ -160,10 +160,12 @@ def _postgres_triggers(table: str, key: str, documents: list[str]) -> str:
     return f"""
 create or replace trigger order_writers before insert or update or delete on {table}
     for each statement execute function lakeledger_order_writers();
-create or replace trigger log_change after insert or update on {table}
-    for each row execute function lakeledger_log_change({arguments});
-create or replace trigger log_delete after delete on {table}
-    for each row {logged} execute function lakeledger_log_change({arguments});
+create or replace trigger log_insert after insert on {table} referencing new table as added
+    for each statement execute function lakeledger_log_insert({arguments});
+create or replace trigger log_update after update on {table} referencing old table as before_it new table as after_it
+    for each statement execute function lakeledger_log_update({arguments});
+create or replace trigger log_delete after delete on {table} referencing old table as gone
+    for each statement {logged} execute function lakeledger_log_delete({arguments});
 create or replace trigger no_truncate before truncate on {table}
     for each statement execute function lakeledger_no_truncate();
 """

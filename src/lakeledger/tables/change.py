@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import assert_never
 
-from lakeledger import clock
+from lakeledger import clock, codec
 from lakeledger.db import Row, Transaction
 from lakeledger.errors import Conflict, Invalid
 from lakeledger.names import TableName
@@ -26,6 +26,9 @@ from lakeledger.tables.model import (
 )
 from lakeledger.tables.schema import Schema, check_written, identify, normalise, reconcile
 from lakeledger.tables.store import sql
+
+# How many files one statement registers: enough to be quick, and few enough for one document.
+FILES_AT_A_TIME = 2_000
 
 
 def make_version(tx: Transaction, table: Table | None, change: Change, run: Run) -> Committed:
@@ -141,24 +144,22 @@ def _retire(tx: Transaction, table: Table, change: Change, version: int) -> list
 
 def _add_files(tx: Transaction, table: Table, change: Change, run: Run, version: int) -> None:
     common = {"table_id": table.table_id, "file_type": change.layout.format, "version": version, "run_id": run.id}
-    tx.many(
-        sql.add_file,
-        (
-            {
-                **common,
-                "id": clock.new_id(),
-                "file_name": file.path.rpartition("/")[2],
-                "file_path": file.path,
-                "file_size": file.size,
-                "partition_path": file.partition_path,
-                "row_count": file.rows,
-                "is_compressed": file.compression not in ("none", "uncompressed"),
-                "column_bounds": file.bounds,
-                "modified_at": file.modified_at,
-            }
-            for file in change.files
-        ),
-    )
+    for start in range(0, len(change.files), FILES_AT_A_TIME):
+        tx.execute(sql.add_files, **common, files=[_row(file) for file in change.files[start : start + FILES_AT_A_TIME]])
+
+
+def _row(file: NewFile) -> Row:
+    return {
+        "id": clock.new_id(),
+        "file_name": file.path.rpartition("/")[2],
+        "file_path": file.path,
+        "file_size": file.size,
+        "partition_path": file.partition_path,
+        "row_count": file.rows,
+        "is_compressed": file.compression not in ("none", "uncompressed"),
+        "column_bounds": file.bounds,
+        "modified_at": codec.to_text(file.modified_at),
+    }
 
 
 def _move_table(tx: Transaction, table: Table, version: int, added: list[NewFile], removed: list[Row]) -> Table:

@@ -46,14 +46,27 @@ insert into table_metadata (
 )
 returning *
 
--- name: add_file
+-- name: add_files@sqlite
+-- Many at once, from one document: a statement per file would take a minute for a hundred thousand.
 insert into table_files (
     id, tenant_id, table_id, file_name, file_path, file_size, file_type, partition_path, row_count, is_compressed, column_bounds,
     state, added_version, run_id, iceberg_metadata_state, created_at, modified_at
-) values (
-    :id, :tenant_id, :table_id, :file_name, :file_path, :file_size, :file_type, :partition_path, :row_count, :is_compressed, :column_bounds,
-    'live', :version, :run_id, 'pending', :now, :modified_at
 )
+select f.value ->> 'id', :tenant_id, :table_id, f.value ->> 'file_name', f.value ->> 'file_path', f.value ->> 'file_size', :file_type,
+       f.value ->> 'partition_path', f.value ->> 'row_count', f.value ->> 'is_compressed', f.value -> 'column_bounds',
+       'live', :version, :run_id, 'pending', :now, f.value ->> 'modified_at'
+  from json_each(:files) f
+
+-- name: add_files@postgres
+insert into table_files (
+    id, tenant_id, table_id, file_name, file_path, file_size, file_type, partition_path, row_count, is_compressed, column_bounds,
+    state, added_version, run_id, iceberg_metadata_state, created_at, modified_at
+)
+select f.id, :tenant_id, :table_id, f.file_name, f.file_path, f.file_size, :file_type, f.partition_path, f.row_count, f.is_compressed,
+       f.column_bounds, 'live', :version, :run_id, 'pending', :now, f.modified_at
+  from jsonb_to_recordset(:files) f (
+       id text, file_name text, file_path text, file_size bigint, partition_path text, row_count bigint, is_compressed boolean,
+       column_bounds jsonb, modified_at timestamptz)
 
 -- name: retire_all
 update table_files set state = 'retired', removed_version = :version

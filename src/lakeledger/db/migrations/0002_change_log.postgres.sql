@@ -32,21 +32,38 @@ begin
 end
 $$;
 
--- Arguments: the key column, then the columns that an event leaves out. `before` of an update has only what changed.
-create function lakeledger_log_change() returns trigger language plpgsql as $$
-declare
-    old_row jsonb := case when tg_op <> 'INSERT' then to_jsonb(old) - coalesce(tg_argv[1:], '{}') end;
-    new_row jsonb := case when tg_op <> 'DELETE' then to_jsonb(new) - coalesce(tg_argv[1:], '{}') end;
-    subject jsonb := coalesce(new_row, old_row);
+-- Each logs all rows of a statement at once. Arguments: the key column, then the columns that an event leaves out.
+create function lakeledger_log_insert() returns trigger language plpgsql as $$
 begin
-    if tg_op = 'UPDATE' then
-        old_row := (select jsonb_object_agg(each.key, each.value) from jsonb_each(old_row) each where each.value <> new_row -> each.key);
-        if old_row is null then
-            return null;
-        end if;
-    end if;
-    execute format('insert into %I.change_log (tenant_id, table_name, operation, key, before, after) values ($1, $2, $3, $4, $5, $6)', tg_table_schema)
-        using subject ->> 'tenant_id', tg_table_name, tg_op, subject ->> tg_argv[0], old_row, new_row;
+    execute format('insert into %I.change_log (tenant_id, table_name, operation, key, after)
+                    select each ->> ''tenant_id'', $1, ''INSERT'', each ->> $2, each from (select to_jsonb(added) - $3 from added) rows (each)',
+                   tg_table_schema)
+        using tg_table_name, tg_argv[0], coalesce(tg_argv[1:], '{}');
+    return null;
+end
+$$;
+
+-- `before` has only what changed, and a change of nothing else than what is left out is no event.
+create function lakeledger_log_update() returns trigger language plpgsql as $$
+begin
+    execute format('insert into %I.change_log (tenant_id, table_name, operation, key, before, after)
+                    select became ->> ''tenant_id'', $1, ''UPDATE'', became ->> $2, changed, became
+                      from (select to_jsonb(before_it) - $3, to_jsonb(after_it) - $3
+                              from before_it join after_it on before_it.%I = after_it.%I) rows (was, became),
+                           lateral (select jsonb_object_agg(each.key, each.value) from jsonb_each(was) each
+                                     where each.value <> became -> each.key) differences (changed)
+                     where changed is not null', tg_table_schema, tg_argv[0], tg_argv[0])
+        using tg_table_name, tg_argv[0], coalesce(tg_argv[1:], '{}');
+    return null;
+end
+$$;
+
+create function lakeledger_log_delete() returns trigger language plpgsql as $$
+begin
+    execute format('insert into %I.change_log (tenant_id, table_name, operation, key, before)
+                    select each ->> ''tenant_id'', $1, ''DELETE'', each ->> $2, each from (select to_jsonb(gone) - $3 from gone) rows (each)',
+                   tg_table_schema)
+        using tg_table_name, tg_argv[0], coalesce(tg_argv[1:], '{}');
     return null;
 end
 $$;
