@@ -9,7 +9,7 @@ from typing import Protocol
 from lakeledger import failpoints
 from lakeledger.db import Transaction
 from lakeledger.names import TableName
-from lakeledger.runs import Counters, Fence, Run
+from lakeledger.runs import Counters, Fence, Run, completed
 from lakeledger.runs import store as run_store
 from lakeledger.sync import Advance, Marker, Source
 from lakeledger.sync.positions import store as positions
@@ -76,6 +76,8 @@ def commit(
     _count(tx, committed)
     for effect in effects:
         effect.write(tx, committed)
+    if fence.ends_run:
+        run_store.finish(tx, run.id, completed(), by)
     failpoints.reach(failpoints.IN_TRANSACTION)
     return committed
 

@@ -313,7 +313,7 @@ class Ledger:
             yield fence
             return
         with self.run(str(table), trigger="api", done_by=DoneBy.COMMIT) as implicit:
-            yield implicit.fence
+            yield implicit.last_fence
 
     def _context(self) -> Context:
         return Context(

@@ -5,6 +5,7 @@ from __future__ import annotations
 import logging
 import threading
 import time
+from contextlib import suppress
 from dataclasses import replace
 from types import TracebackType
 from typing import Any, Self
@@ -12,11 +13,25 @@ from typing import Any, Self
 from lakeledger import clock
 from lakeledger.background import Failures
 from lakeledger.db import Store, Transaction
-from lakeledger.errors import Conflict, LakeledgerError, NotFound
+from lakeledger.errors import Conflict, LakeledgerError, NotFound, Unavailable
 from lakeledger.redaction import scrub_value
 from lakeledger.runs import recovery, store
 from lakeledger.runs.heartbeats import BEATS, HASTY_BEATS
-from lakeledger.runs.model import Counters, DoneBy, Fence, NewRun, NewStep, Outcome, Run, Step, cancelled, completed, failed, skipped
+from lakeledger.runs.model import (
+    Counters,
+    DoneBy,
+    Fence,
+    NewRun,
+    NewStep,
+    Outcome,
+    Run,
+    Status,
+    Step,
+    cancelled,
+    completed,
+    failed,
+    skipped,
+)
 from lakeledger.runs.recovery import NoteLost
 from lakeledger.runs.worker import Worker
 
@@ -51,6 +66,7 @@ class ActiveRun:
         self._counters = Counters()
         self._ended = threading.Event()
         self._run: Run | None = None
+        self._ends_with_commit = False
 
     @property
     def run(self) -> Run:
@@ -68,6 +84,12 @@ class ActiveRun:
         """The right to commit in this run's name."""
         return Fence(self.run.id, self.run.lease_token, within=self._within)
 
+    @property
+    def last_fence(self) -> Fence:
+        """The right to make one commit, with which this run ends as COMPLETED."""
+        self._ends_with_commit = True
+        return replace(self.fence, ends_run=True)
+
     def __enter__(self) -> Self:
         self._run = start(self._store, self._new, self._worker, self._lease_seconds, self._note_lost)
         threading.Thread(target=self._keep_alive, name=f"heartbeat-{self.id[-6:]}", daemon=True).start()
@@ -75,7 +97,8 @@ class ActiveRun:
 
     def __exit__(self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None) -> None:
         try:
-            self._finish(_outcome(error))
+            if error is not None or not self._has_ended():
+                self._finish(_outcome(error))
         except LakeledgerError:
             # What went wrong inside the block is the news; that the run could not be closed as well is not.
             if error is None:
@@ -127,12 +150,24 @@ class ActiveRun:
         """End the run as FAILED now, without raising: for runs whose failures were contained."""
         self._finish(failed(message))
 
+    def _has_ended(self) -> bool:
+        """Whether the run has ended with its commit. An outage is no answer: whoever ends it then looks again."""
+        if self._ends_with_commit:
+            with suppress(Unavailable), self._store.read() as tx:
+                run = store.held(tx, self.id)
+                if run.status == Status.COMPLETED:
+                    self._run = run
+                    self._ended.set()
+                    return True
+        return False
+
     def _finish(self, outcome: Outcome) -> None:
         """End the run, also if the store is away for a while; until then the heart beats."""
 
         def finish(tx: Transaction, again: bool) -> Run:
             run = store.held(tx, self.id)
-            if not run.is_open and run.status in (self.run.status, outcome.status if again else None):
+            by_itself = again or self._ends_with_commit
+            if not run.is_open and run.status in (self.run.status, outcome.status if by_itself else None):
                 return run
             store.count(tx, self.id, self._counters)
             return store.finish(tx, self.id, outcome, self._worker.name)

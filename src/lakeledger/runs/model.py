@@ -257,10 +257,11 @@ def storable(text: str) -> str:
 class Fence:
     """The right of a run to commit: its lease token, and the step that the commit belongs to.
 
-    A run that a task began may commit only `within` the right of that task.
+    A run that a task began may commit only `within` the right of that task. One that `ends_run` is used once: the run ends with its commit.
     """
 
     run_id: str
     token: int
     step_id: str | None = None
     within: Fence | None = None
+    ends_run: bool = False
