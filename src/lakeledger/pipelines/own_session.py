@@ -38,6 +38,8 @@ VALUE_CONF = {
     "spark.sql.parquet.datetimeRebaseModeInRead": "CORRECTED",
     "spark.sql.parquet.int96RebaseModeInRead": "CORRECTED",
 }
+# Spark looks at many files with a job of 10,000 tasks: far more than it takes, and each costs more than the look.
+LIST_CONF = {"spark.sql.sources.parallelPartitionDiscovery.parallelism": "64"}
 # Where any other value than Spark's default changes values, types or which rows there are, so that a load takes the default.
 DEFAULTED = (
     "spark.sql.legacy.",
@@ -121,6 +123,28 @@ class Sessions:
     def new(self, given: SparkSession) -> SparkSession:
         """A session for one piece of work alone, to load and to write."""
         return _make(given, self._loading.conf)[0]
+
+
+@contextmanager
+def listing_quickly(session: SparkSession) -> Iterator[None]:
+    """Let a session that is not ours look at many files quickly inside the block. One of Spark Connect looks only when it computes."""
+    from lakeledger.pipelines.session import is_remote
+
+    if is_remote(session):
+        yield
+        return
+    with _listing:
+        before = {name: session.conf.get(name, None) for name in LIST_CONF}
+        try:
+            for name, value in LIST_CONF.items():
+                session.conf.set(name, value)
+            yield
+        finally:
+            for name, given in before.items():
+                session.conf.unset(name) if given is None else session.conf.set(name, given)
+
+
+_listing = threading.Lock()
 
 
 class _Beside:

@@ -3,10 +3,12 @@
 from __future__ import annotations
 
 import re
+from contextlib import nullcontext
 from typing import TYPE_CHECKING
 
 from lakeledger.errors import Failed
 from lakeledger.lake import open_format
+from lakeledger.pipelines.own_session import listing_quickly
 from lakeledger.pipelines.partitions import quote
 from lakeledger.pipelines.save import JSON_OPTIONS
 from lakeledger.tables import View
@@ -17,6 +19,10 @@ if TYPE_CHECKING:
 
 # Whatever the session says: no file is left out, and old dates are what they were when they were written.
 OPTIONS = {"ignoreCorruptFiles": "false", "ignoreMissingFiles": "false", "datetimeRebaseMode": "CORRECTED", "int96RebaseMode": "CORRECTED"}
+
+
+# Up to here Spark looks at the files without a job.
+LISTED_BY_THE_DRIVER = 32
 
 
 def read(spark: SparkSession, view: View) -> DataFrame:
@@ -31,7 +37,8 @@ def read(spark: SparkSession, view: View) -> DataFrame:
     if format_.spark_name == "json":
         reader = reader.options(mode="FAILFAST", **JSON_OPTIONS)
     try:
-        return _named(reader.load([literal(path) for path in view.paths]), view)
+        with listing_quickly(spark) if len(view.file_paths) > LISTED_BY_THE_DRIVER else nullcontext():
+            return _named(reader.load([literal(path) for path in view.paths]), view)
     except AnalysisException as error:
         if error.getCondition() != "PATH_NOT_FOUND":
             raise

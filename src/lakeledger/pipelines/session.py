@@ -17,13 +17,13 @@ from urllib.request import getproxies
 from lakeledger.config import SparkSettings
 from lakeledger.errors import Conflict, Failed, Invalid, NotInstalled, Unavailable
 from lakeledger.pipelines import java
-from lakeledger.pipelines.own_session import FILE_CONF, VALUE_CONF
+from lakeledger.pipelines.own_session import FILE_CONF, LIST_CONF, VALUE_CONF
 
 if TYPE_CHECKING:
     from pyspark.sql import SparkSession
 
 # What a table holds must not depend on the machine that wrote it.
-_SESSION_CONF = VALUE_CONF | FILE_CONF
+_SESSION_CONF = VALUE_CONF | FILE_CONF | LIST_CONF
 _DRIVER_CONF = {
     "spark.ui.enabled": "false",
     "spark.ui.showConsoleProgress": "false",
