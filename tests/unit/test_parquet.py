@@ -15,11 +15,12 @@ import pytest
 from lakeledger import codec
 from lakeledger.errors import Invalid
 from lakeledger.lake import Bounds, FileFacts, Storage, open_format
+from lakeledger.pipelines.observe import bounded
 
 
 def inspect(folder: Path, table: pa.Table, **options: Any) -> FileFacts:
     pq.write_table(table, folder / "f.parquet", **options)
-    return open_format("parquet").inspect(Storage(str(folder)), "f.parquet", {})
+    return open_format("parquet").inspect(Storage(str(folder)), "f.parquet", {}, table.column_names)
 
 
 def bounds(folder: Path, *values: Any, type: pa.DataType | None = None, **options: Any) -> dict[str, Any]:
@@ -118,10 +119,21 @@ def test_an_empty_file_has_no_rows_and_no_bounds(tmp_path: Path) -> None:
 
 def test_a_json_file_has_as_many_rows_as_lines_and_the_bounds_that_the_write_saw(tmp_path: Path) -> None:
     (tmp_path / "f.json").write_text('{"x":1}\n{"x":2}\n', encoding="utf-8")
-    facts = open_format("jsonl").inspect(Storage(str(tmp_path)), "f.json", {"x": {"min": 1, "max": 2}})
+    facts = open_format("jsonl").inspect(Storage(str(tmp_path)), "f.json", {"x": {"min": 1, "max": 2}}, ["x"])
     assert facts == FileFacts(2, "none", {"x": {"min": 1, "max": 2}})
 
 
 def test_an_unknown_format_is_refused() -> None:
     with pytest.raises(Invalid, match="unknown file format 'orc': use parquet or jsonl"):
         open_format("orc")
+
+
+def test_only_the_bounds_of_the_columns_that_were_asked_for_are_kept(tmp_path: Path) -> None:
+    pq.write_table(pa.table({"a": [1, 2], "b": ["x", "y"], "c": [{"d": 1}, {"d": 2}]}), tmp_path / "f.parquet")
+    facts = open_format("parquet").inspect(Storage(str(tmp_path)), "f.parquet", {}, {"b", "c.d"})
+    assert facts.bounds == {"b": {"min": "x", "max": "y", "nulls": 0}}
+
+
+def test_a_wide_table_keeps_the_bounds_of_its_first_columns_and_of_its_keys() -> None:
+    schema = {"fields": [{"name": f"c{number}", "type": "long"} for number in range(500)]}
+    assert bounded(schema, ["c499"]) == {f"c{number}" for number in range(32)} | {"c499"}

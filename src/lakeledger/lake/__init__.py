@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Container, Mapping
 from dataclasses import dataclass
 from typing import Any, Protocol
 
@@ -32,8 +32,8 @@ class FileFormat(Protocol):
     spark_name: str
     needs_observed_bounds: bool
 
-    def inspect(self, storage: Storage, path: str, observed: Mapping[str, Any]) -> FileFacts:
-        """Facts about one file. `observed` is what the write itself saw, for formats that keep no statistics."""
+    def inspect(self, storage: Storage, path: str, observed: Mapping[str, Any], columns: Container[str]) -> FileFacts:
+        """Facts about one file, with bounds of these columns. `observed` is what the write itself saw, for formats without statistics."""
         ...
 
 

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Container, Mapping
 from typing import Any
 
 from lakeledger.lake import FileFacts, Storage
@@ -16,7 +16,7 @@ class JsonLines:
     spark_name = "json"
     needs_observed_bounds = True
 
-    def inspect(self, storage: Storage, path: str, observed: Mapping[str, Any]) -> FileFacts:
+    def inspect(self, storage: Storage, path: str, observed: Mapping[str, Any], columns: Container[str]) -> FileFacts:  # noqa: ARG002 - of what was observed
         # The write's bounds hold for each of its files; its null counts only if there is one file, so they are left to the table.
         return FileFacts(_count_lines(storage, path), "none", {name: dict(bounds) for name, bounds in observed.items()})
 

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Mapping
+from collections.abc import Container, Mapping
 from typing import TYPE_CHECKING, Any
 
 from lakeledger import codec
@@ -22,12 +22,12 @@ class Parquet:
     spark_name = "parquet"
     needs_observed_bounds = False
 
-    def inspect(self, storage: Storage, path: str, observed: Mapping[str, Any]) -> FileFacts:  # noqa: ARG002 - the footer knows better
+    def inspect(self, storage: Storage, path: str, observed: Mapping[str, Any], columns: Container[str]) -> FileFacts:  # noqa: ARG002 - the footer knows
         from pyarrow import parquet
 
         footer = parquet.read_metadata(storage.inner(path), filesystem=storage.filesystem)
         first = footer.row_group(0).column(0) if footer.num_row_groups and footer.num_columns else None
-        return FileFacts(footer.num_rows, first.compression.lower() if first else "none", _bounds(footer))
+        return FileFacts(footer.num_rows, first.compression.lower() if first else "none", _bounds(footer, columns))
 
 
 def footer_types(storage: Storage, path: str) -> dict[str, Any] | None:
@@ -53,14 +53,13 @@ def _shape(type_: DataType) -> Any:
     return _shape(type_.value_type) if types.is_dictionary(type_) else str(type_)
 
 
-def _bounds(footer: parquet.FileMetaData) -> Bounds:
-    bounds: Bounds = {}
-    for index in range(footer.num_columns):
-        chunks = [footer.row_group(group).column(index) for group in range(footer.num_row_groups)]
-        # A dot means a leaf of a nested column: its bounds say nothing about whole values.
-        if chunks and "." not in chunks[0].path_in_schema:
-            bounds[chunks[0].path_in_schema] = _column(chunks)
-    return bounds
+def _bounds(footer: parquet.FileMetaData, columns: Container[str]) -> Bounds:
+    """The bounds of these columns. A path with a dot is a leaf of a nested column, whose bounds say nothing about whole values."""
+    groups = [footer.row_group(number) for number in range(footer.num_row_groups)]
+    paths = [footer.schema.column(index).path for index in range(footer.num_columns)] if groups else []
+    return {
+        path: _column([group.column(index) for group in groups]) for index, path in enumerate(paths) if path in columns and "." not in path
+    }
 
 
 def _column(chunks: list[parquet.ColumnChunkMetaData]) -> dict[str, Any]:

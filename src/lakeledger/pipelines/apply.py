@@ -20,14 +20,24 @@ Mode = Literal["append", "overwrite", "overwrite_partitions"]
 
 @dataclass(frozen=True)
 class Saved:
-    """What was written and is not yet visible: the files, and what was measured of their rows on the way."""
+    """What was written and is not yet visible: the files, what was measured of all rows on the way, and the files of rows set aside."""
 
     files: list[NewFile]
     measured: Mapping[str, Any] = field(default_factory=dict)
+    aside: Saved | None = None
 
     @property
     def rows(self) -> int:
         return sum(file.rows for file in self.files)
+
+
+@dataclass(frozen=True)
+class Aside:
+    """Rows that go to another table instead, in the same pass and the same commit: which, and the columns that they have there."""
+
+    table: TableName
+    when: Column
+    columns: Mapping[str, Column]
 
 
 @dataclass(frozen=True)
@@ -37,7 +47,7 @@ class Write:
     `base_version` is the version of the table that the rows were computed from. `source` is the declared source whose schema is
     registered with the rows; `effects` become visible with them, too. `confirm` has a last look, after the files are written, and raises
     if they should not become visible. `measures` are aggregates over the rows, taken in the one pass that writes them; `judge` sees them
-    before the commit, and refuses the rows by raising, or adds effects.
+    before the commit, and refuses the rows by raising, or adds effects. Rows that are set `aside` go to another table.
     """
 
     table: TableName
@@ -54,6 +64,7 @@ class Write:
     confirm: Callable[[], None] | None = None
     measures: Mapping[str, Column] = field(default_factory=dict)
     judge: Callable[[Saved], Sequence[Effect]] | None = None
+    aside: Aside | None = None
 
     @property
     def moves(self) -> list[Advance]:

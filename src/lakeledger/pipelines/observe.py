@@ -2,10 +2,11 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Collection, Container, Mapping
 from datetime import UTC, date, datetime, timedelta
 from typing import TYPE_CHECKING, Any
 
+from lakeledger.errors import Failed
 from lakeledger.lake import Bounds
 from lakeledger.lake.parquet import bound
 from lakeledger.pipelines.partitions import quote
@@ -15,24 +16,40 @@ if TYPE_CHECKING:
     from pyspark.sql import Column
 
 EPOCH = datetime(1970, 1, 1, tzinfo=UTC)
+# A wide table's files would else be mostly bounds.
+BOUNDED_COLUMNS = 32
 UNORDERED = ("binary", "variant", "void", "interval")
 
 
-def aggregates(schema: Schema, measures: Mapping[str, Column], *, with_bounds: bool) -> list[Column]:
-    """What to observe: `rows`, what is to be measured, and `min_i` and `max_i` of the columns that have an order."""
+def bounded(schema: Schema, keys: Collection[str]) -> frozenset[str]:
+    """The columns whose bounds are kept: the first of those that hold plain values, and the keys."""
+    plain = [field["name"] for field in schema["fields"] if isinstance(field["type"], str)]
+    return frozenset(plain[:BOUNDED_COLUMNS]).union(keys)
+
+
+def measures(wanted: Mapping[str, Column]) -> list[Column]:
+    """What to observe of the rows as they were given: `rows`, and what is to be measured."""
+    from pyspark.sql import functions as F
+
+    return [F.count(F.lit(1)).alias("rows"), *(measure.alias(f"measure_{index}") for index, measure in enumerate(wanted.values()))]
+
+
+def aggregates(schema: Schema, bounded: Container[str]) -> list[Column]:
+    """What to observe of the rows as they are written: `rows`, and `min_i` and `max_i` of the columns whose bounds are asked for."""
     from pyspark.sql import functions as F
 
     wanted = [F.count(F.lit(1)).alias("rows")]
-    wanted += [measure.alias(f"measure_{index}") for index, measure in enumerate(measures.values())]
-    for index, name, type_ in _ordered_columns(schema) if with_bounds else ():
+    for index, name, type_ in (each for each in _ordered_columns(schema) if each[1] in bounded):
         column = F.col(quote(name))
         wanted += [_fetchable(F.min(column), type_).alias(f"min_{index}"), _fetchable(F.max(column), type_).alias(f"max_{index}")]
     return wanted
 
 
-def measured(seen: Mapping[str, Any], measures: Mapping[str, Column]) -> dict[str, Any]:
-    """What was measured, by the names it was asked for by."""
-    return {name: seen[f"measure_{index}"] for index, name in enumerate(measures)}
+def measured(seen: Mapping[str, Any], wanted: Mapping[str, Column], written: int) -> dict[str, Any]:
+    """What was measured, by the names it was asked for by. Raises Failed if that was not of the rows that were written."""
+    if seen["rows"] != written:  # A stage that Spark had to repeat was measured twice.
+        raise Failed(f"{seen['rows']} rows were measured, but {written} were written: run it again")
+    return {name: seen[f"measure_{index}"] for index, name in enumerate(wanted)}
 
 
 def bounds(seen: Mapping[str, Any], schema: Schema) -> Bounds:

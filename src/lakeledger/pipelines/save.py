@@ -2,17 +2,19 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Container, Mapping
 from concurrent.futures import ThreadPoolExecutor
+from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, Any
 
 from lakeledger import failpoints
 from lakeledger.errors import Failed
-from lakeledger.lake import FileFormat, Storage, StoredFile, open_format
+from lakeledger.lake import Bounds, FileFormat, Storage, StoredFile, open_format
 from lakeledger.pipelines import Context, observe
 from lakeledger.pipelines.apply import Saved
+from lakeledger.pipelines.aside import MARK, Other, split
 from lakeledger.pipelines.own_session import moved
-from lakeledger.pipelines.partitions import by_partitions, partition_path
+from lakeledger.pipelines.partitions import by_partitions, partition_path, quote
 from lakeledger.tables import Layout, NewFile
 from lakeledger.tables.schema import Schema, stored, stored_names
 
@@ -35,38 +37,84 @@ JSON_OPTIONS = {
 }
 
 
+@dataclass(frozen=True)
+class Shape:
+    """What rows are to look like in files: the table's schema, the physical name of each column of the frame, and the other table."""
+
+    schema: Schema
+    columns: dict[str, str]
+    other: Other | None = None
+
+    @property
+    def stored(self) -> Schema:
+        """The schema of the files."""
+        others = stored({"fields": self.other.fields})["fields"] if self.other else []
+        return {"type": "struct", "fields": [*stored(self.schema)["fields"], *others]}
+
+    def give(self, frame: DataFrame) -> DataFrame:
+        """The frame in this shape."""
+        from pyspark.sql import functions as F
+
+        if self.other:
+            return split(frame, self.columns, self.other)
+        if list(self.columns.values()) == frame.columns:
+            return frame
+        return frame.select(*(F.col(quote(name)).alias(physical) for name, physical in self.columns.items()))
+
+
 def save(
-    context: Context, frame: DataFrame, schema: Schema, layout: Layout, measures: Mapping[str, Column], storage: Storage, folder: str
+    context: Context, frame: DataFrame, shape: Shape, layout: Layout, measures: Mapping[str, Column], storage: Storage, folder: str
 ) -> Saved:
-    """Write the frame, which has its columns under their physical names. Raises Failed if the files do not hold what was sent."""
+    """Write the frame in that shape, in one pass. Raises Failed if the files do not hold what was sent."""
     from pyspark.sql import Observation
 
-    format_, seen, columns = open_format(layout.format), Observation(), stored(schema)
-    partition_by = stored_names(schema, layout.partition_by)
+    format_, seen, measured, columns = open_format(layout.format), Observation(), Observation(), shape.stored
+    partition_by = stored_names(shape.schema, layout.partition_by)
+    bounded = observe.bounded(columns, partition_by)
     failpoints.reach(failpoints.BEFORE_WRITE)
-    writer_session = context.sessions.to_write(frame.sparkSession, schema) if format_.spark_name == "parquet" else frame.sparkSession
+    writer_session = context.sessions.to_write(frame.sparkSession, columns) if format_.spark_name == "parquet" else frame.sparkSession
     with moved(frame, writer_session) as placed:
-        spread, copies = by_partitions(placed, columns, partition_by)
-        wanted = observe.aggregates(columns, measures, with_bounds=format_.needs_observed_bounds)
-        watched = spread.observe(seen, *wanted)
+        given = placed.observe(measured, *observe.measures(measures)) if measures else placed
+        spread, copies = by_partitions(shape.give(given), columns, partition_by)
+        copies = [*([MARK] if shape.other else []), *copies]
+        watched = spread.observe(seen, *observe.aggregates(columns, bounded if format_.needs_observed_bounds else ()))
         failpoints.reach(failpoints.MID_WRITE, storage.inner(folder))
         writer = watched.write.format(format_.spark_name).options(**WRITE_OPTIONS)
         writer = writer.options(**JSON_OPTIONS) if format_.spark_name == "json" else writer
         (writer.partitionBy(*copies) if copies else writer).save(f"{storage.root}/{folder}")
     failpoints.reach(failpoints.AFTER_WRITE)
     found = dict(seen.get)
-    files = _inspect(storage, folder, format_, partition_by, found, columns)
-    return Saved(files, observe.measured(found, measures))
+    files = _inspect(storage, folder, format_, partition_by, found, observe.bounds(found, columns), bounded)
+    saved = Saved(files, observe.measured(dict(measured.get), measures, found["rows"]) if measures else {})
+    return _apart(saved, shape.schema, shape.other) if shape.other else saved
+
+
+def _apart(saved: Saved, schema: Schema, other: Other) -> Saved:
+    """The files of the table and of what was set aside, each with the bounds of its own columns."""
+
+    def own(file: NewFile, fields: list[dict[str, Any]], **more: Any) -> NewFile:
+        names = {field["physical_name"] for field in fields}
+        return replace(file, bounds={name: bounds for name, bounds in file.bounds.items() if name in names}, **more)
+
+    is_aside = f"/{MARK}=true/"
+    kept = [own(file, schema["fields"]) for file in saved.files if is_aside not in file.path]
+    apart = [own(file, other.fields, partition_path="") for file in saved.files if is_aside in file.path]
+    return Saved(kept, saved.measured, Saved(apart))
 
 
 def _inspect(
-    storage: Storage, folder: str, format_: FileFormat, partition_by: list[str], seen: dict[str, Any], schema: Schema
+    storage: Storage,
+    folder: str,
+    format_: FileFormat,
+    partition_by: list[str],
+    seen: dict[str, Any],
+    bounds: Bounds,
+    bounded: Container[str],
 ) -> list[NewFile]:
     """The files that were written, each with what it says of itself. Raises Failed if they do not hold what was sent."""
-    bounds = observe.bounds(seen, schema)
 
     def inspect(file: StoredFile) -> NewFile:
-        facts = format_.inspect(storage, file.path, bounds)
+        facts = format_.inspect(storage, file.path, bounds, bounded)
         where = partition_path(file.path, partition_by)
         return NewFile(file.path, file.size, facts.rows, where, facts.compression, facts.bounds, file.modified_at)
 

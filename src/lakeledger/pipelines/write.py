@@ -12,11 +12,10 @@ from lakeledger.commit import Commit, Effect, commit, find_applied
 from lakeledger.db import Transaction
 from lakeledger.errors import Failed, Invalid, Unavailable
 from lakeledger.lake import Storage, open_format
-from lakeledger.pipelines import Context
+from lakeledger.pipelines import Context, aside
 from lakeledger.pipelines.apply import MODES, Rewrite, Saved, Target, Write
 from lakeledger.pipelines.effects import IngestionFacts, SourceSchema
-from lakeledger.pipelines.partitions import quote
-from lakeledger.pipelines.save import save
+from lakeledger.pipelines.save import Shape, save
 from lakeledger.runs import Fence
 from lakeledger.sync import Advance
 from lakeledger.sync.schemas import NewSchema, from_spark
@@ -39,23 +38,25 @@ def write(context: Context, frame: DataFrame, spec: Write, fence: Fence) -> Comm
     target, done = _plan(context, spec)
     if done:
         return done
-    given = normalise(frame.schema.jsonValue())
+    given = _schema(frame)
     effects = [*spec.effects, *_source_schema(context, given, spec, fence)]
     rewrite = MODES[spec.mode](frame, spec, target)
-    ready, schema = fit(rewrite.frame, given if rewrite.frame is frame else normalise(rewrite.frame.schema.jsonValue()), spec, target)
+    other = aside.find(context.store, spec.aside, target) if spec.aside else None
+    shape = fit(rewrite.frame, given if rewrite.frame is frame else _schema(rewrite.frame), spec, target, other)
     folder = f"{DATA}/{fence.run_id}/{clock.new_id()[-12:]}"
     storage = Storage(f"{context.warehouse}/{target.location}")
     storage.make(folder.rpartition("/")[0])
     attempted: list[Commit] = []
     try:
-        saved = save(context, ready, schema, target.layout, spec.measures, storage, folder)
+        saved = save(context, rewrite.frame, shape, target.layout, spec.measures, storage, folder)
         if spec.confirm:
             spec.confirm()
         effects += spec.judge(saved) if spec.judge else []
         took = round((time.monotonic() - started) * 1000)
         effects.append(IngestionFacts(spec.table, took, spec.position.source.name if spec.position else None))
-        change = _change(spec, target, schema, rewrite, saved)
-        (committed,) = persist(context, attempted, fence, [change], spec.moves, effects).placed(context.warehouse).tables
+        changes = [_change(spec, target, shape.schema, rewrite, saved)]
+        changes += [shape.other.change(saved.aside, spec.batch_id)] if shape.other and saved.aside and saved.aside.files else []
+        committed, *others = persist(context, attempted, fence, changes, spec.moves, effects).placed(context.warehouse).tables
     except BaseException as error:
         # Once the database was asked to commit it may have done so, whatever we hear of it.
         # What cannot be removed now, or must not be, the sweeper finds.
@@ -70,7 +71,8 @@ def write(context: Context, frame: DataFrame, spec: Write, fence: Fence) -> Comm
     if not committed.applied:
         storage.remove_folder(folder)
         return committed
-    context.checksums.submit(committed.table, {file.path: file.size for file in saved.files})
+    for made, files in zip((committed, *others), (saved, saved.aside), strict=False):
+        context.checksums.submit(made.table, {file.path: file.size for file in files.files} if files else {})
     return committed
 
 
@@ -120,22 +122,22 @@ def _source_schema(context: Context, given: Schema, spec: Write, fence: Fence) -
     return [] if known else [SourceSchema(NewSchema(spec.source, definition, run_id=fence.run_id))]
 
 
-def fit(frame: DataFrame, given: Schema, spec: Write, target: Target) -> tuple[DataFrame, Schema]:
-    """The frame with its columns as the table's files have them, and the table's schema. Raises Invalid before anything is written."""
-    from pyspark.sql import functions as F
+def _schema(frame: DataFrame) -> Schema:
+    return normalise(frame.schema.jsonValue())
 
+
+def fit(frame: DataFrame, given: Schema, spec: Write, target: Target, other: aside.Other | None = None) -> Shape:
+    """How the frame's columns become those of the files. Raises Invalid before anything is written."""
     check_readable(str(spec.table), given, target.layout.format)
     known = target.metadata
     schema = given
     if known and not spec.replaces_all:
         schema = reconcile(str(spec.table), known.schema, given, evolve=spec.evolve)
-    schema, _ = identify(schema, known.schema if known else None, known.columns if known else [])
-    wanted = [field["physical_name"] for field in schema["fields"]]
-    if wanted == frame.columns:
-        return frame, schema
-    columns = {codec.fold(name): name for name in frame.columns}
-    named = [F.col(quote(columns[codec.fold(field["name"])])).alias(field["physical_name"]) for field in schema["fields"]]
-    return frame.select(*named), schema
+    avoid = other.metadata.columns if other and other.metadata else ()
+    schema, used = identify(schema, known.schema if known else None, known.columns if known else [], avoid)
+    spelled = {codec.fold(name): name for name in frame.columns}
+    columns = {spelled[codec.fold(field["name"])]: str(field["physical_name"]) for field in schema["fields"]}
+    return Shape(schema, columns, aside.with_schema(other, frame, used) if other else None)
 
 
 def _plan(context: Context, spec: Write) -> tuple[Target, Committed | None]:

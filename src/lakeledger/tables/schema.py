@@ -20,13 +20,13 @@ def normalise(schema: Schema) -> Schema:
     return {"type": "struct", "fields": [_published(field) for field in schema["fields"]]}
 
 
-def identify(schema: Schema, current: Schema | None, used: Sequence[str]) -> tuple[Schema, list[str]]:
+def identify(schema: Schema, current: Schema | None, used: Sequence[str], avoid: Iterable[str] = ()) -> tuple[Schema, list[str]]:
     """The schema with ids and physical names, and every physical name that its table has used: the n-th is that of the column with id n.
 
-    A column is the same as a current one if name and type are.
+    A column is the same as a current one if name and type are. New ones `avoid` the names that their files need for something else.
     """
     known = _by_name(current)
-    names, taken, fields = list(used), {codec.fold(name) for name in used}, []
+    names, taken, fields = list(used), {codec.fold(name) for name in (*used, *avoid)}, []
     for field in schema["fields"]:
         same = known.get(codec.fold(field["name"]))
         if same is None or same["type"] != field["type"]:

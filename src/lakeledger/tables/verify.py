@@ -49,8 +49,9 @@ def verify(handle: Store, worker: Worker, warehouse: str, name: TableName, *, de
     storage = Storage(table.location)
     present = {file.path: file for file in storage.files(DATA) if not file.is_bookkeeping}
     # What was committed, or is being written, since the first look is nobody's fault.
+    # So are the files of another table that lives in the same place.
     with handle.read() as tx:
-        added = {file.file_path for file in store.files(tx, table)} - {file.file_path for file in known}
+        added = store.known_paths(tx, store.get(tx, name).location) - {file.file_path for file in known}
         writing = {run.id for run in run_store.open_runs(tx) if not recovery.is_lost(tx, run, worker)}
     findings = compare(known, {path: file for path, file in present.items() if path not in added}, writing)
     if deep:
