@@ -20,8 +20,9 @@ from lakeledger.errors import Invalid, NotFound
 from lakeledger.events import Changes
 from lakeledger.jobs import queue
 from lakeledger.pipelines import Context
-from lakeledger.pipelines.apply import Write
+from lakeledger.pipelines.apply import Mode, Write
 from lakeledger.pipelines.own_session import Sessions
+from lakeledger.pipelines.sources import Source as DataSource
 from lakeledger.pipelines.translating import translating
 from lakeledger.pipelines.write import write
 from lakeledger.records import Records
@@ -41,6 +42,7 @@ if TYPE_CHECKING:
 
     from lakeledger.control.documents import Document, Module
     from lakeledger.jobs.scheduler import Due, Outcome
+    from lakeledger.pipelines.load import Loaded
     from lakeledger.pipelines.runner import ModuleResult, StepResult
 
 
@@ -229,6 +231,26 @@ class Ledger:
             position=_advance(position),
         )
         return self._write(frame, request, run)
+
+    def load(
+        self,
+        source: DataSource,
+        table: str,
+        *,
+        mode: Mode = "append",
+        run: ActiveRun | ActiveStep | None = None,
+        format: str | None = None,
+        partition_by: Sequence[str] | None = None,
+    ) -> Loaded:
+        """Bring what is new in a source into a table: rows, position and facts are one commit. If nothing is, Spark is not started.
+
+        A source is anything with `name` and `plan(seen)`, see `lakeledger.pipelines.sources`. Raises as `append`.
+        """
+        from lakeledger.pipelines.load import load
+
+        into = Write(parse_name(table), mode, format=format, partition_by=None if partition_by is None else tuple(partition_by))
+        with self._right(into.table, run) as fence:
+            return load(self._context(), source, into, fence)
 
     def read(self, table: str, version: int | None = None, at: datetime | str | None = None) -> DataFrame:
         """A table as a DataFrame: now, at a version, or as it was at a time. Raises NotFound, Invalid or Failed."""

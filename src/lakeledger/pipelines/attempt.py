@@ -16,7 +16,7 @@ from lakeledger.errors import Failed, LakeledgerError
 from lakeledger.jobs.model import CONFIGURATION_ERRORS
 from lakeledger.pipelines import Context, capturing, references
 from lakeledger.pipelines.interrupting import Interruptible
-from lakeledger.pipelines.load import Loaded, load
+from lakeledger.pipelines.load import Loaded, load_declared
 from lakeledger.pipelines.tasks import run_task
 from lakeledger.runs import Status, describe
 from lakeledger.runs import output as outputs
@@ -153,7 +153,7 @@ class Attempt:
         source = references.resolved(self.task.source, known)
         if isinstance(source, TaskSource):
             return run_task(self.context, source)
-        loaded = load(self.context, self._module, source)
+        loaded = load_declared(self.context, self._module, source)
         self.context.step.rows_processed = loaded.rows
         return loaded
 

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import random
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from time import sleep as pause
 from typing import Any, cast
 
@@ -40,16 +40,22 @@ class Loaded:
         return self.message or (f"version {self.committed.version}" if self.committed else "nothing new")
 
 
-def load(context: Context, module: str, declared: Declared) -> Loaded:
-    """Carry out one source as the context's step. If somebody else was faster, it is planned again with back-off.
+def load_declared(context: Context, module: str, declared: Declared) -> Loaded:
+    """Carry out a source of a module as the context's step. Raises as `load`."""
+    target = declared.target_config
+    into = Write(target.name, cast("Mode", declared.write_mode), format=target.format, partition_by=target.partition_by)
+    return load(context, open_source(context, module, declared), into, context.step.fence)
+
+
+def load(context: Context, source: Source, into: Write, fence: Fence) -> Loaded:
+    """Carry out one source. If somebody else was faster, it is planned again with back-off.
 
     Raises Invalid, Conflict, Fenced or Failed; then nothing of it is visible.
     """
-    source = open_source(context, module, declared)
     for number in range(1, PLANS + 1):
         try:
             with translating():
-                return _load_once(context, source, declared, context.step.fence)
+                return _load_once(context, source, into, fence)
         except Conflict as error:
             if not error.retryable or number == PLANS:
                 raise
@@ -58,8 +64,8 @@ def load(context: Context, module: str, declared: Declared) -> Loaded:
     raise AssertionError("the last plan has returned or raised")
 
 
-def _load_once(context: Context, source: Source, declared: Declared, fence: Fence) -> Loaded:
-    seen = look(context.store, source.name, declared.target_config.name)
+def _load_once(context: Context, source: Source, into: Write, fence: Fence) -> Loaded:
+    seen = look(context.store, source.name, into.table)
     reading = source.plan(seen)
     if reading is None or (seen.table and _is_current(context, seen.table, reading.batch_id)):
         return Loaded(0, None, {})
@@ -67,7 +73,7 @@ def _load_once(context: Context, source: Source, declared: Declared, fence: Fenc
         persist(context, [], fence, [], [reading.move] if reading.move else [], reading.effects)
         return Loaded(0, None, reading.detail, reading.message)
     with reading.frame(context.sessions.to_load(context.spark)) as frame:
-        committed = write(context, frame, _request(source, reading, declared), fence)
+        committed = write(context, frame, _write(source, reading, into), fence)
     rows = int(committed.snapshot.summary["added_rows"]) if committed.applied else 0
     return Loaded(rows, committed if committed.applied else None, {**reading.detail, "version": committed.version})
 
@@ -78,13 +84,9 @@ def _is_current(context: Context, table: Table, batch_id: str | None) -> bool:
         return find_applied(tx, table, "overwrite", batch_id) is not None
 
 
-def _request(source: Source, reading: Reading, declared: Declared) -> Write:
-    target = declared.target_config
-    return Write(
-        table=target.name,
-        mode=cast("Mode", declared.write_mode),
-        format=target.format,
-        partition_by=target.partition_by,
+def _write(source: Source, reading: Reading, into: Write) -> Write:
+    return replace(
+        into,
         batch_id=reading.batch_id,
         base_version=reading.base_version,
         position=reading.move,
