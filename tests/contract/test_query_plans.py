@@ -157,10 +157,10 @@ HOT = [
     hot(statistics.errors, "error_log_by_time(occurred_at)", since=NOW, may_sort=True),
     hot(statistics.errors_by_hour, "error_log_by_time(occurred_at)", since=NOW, may_sort=True),
     hot(statistics.dead_letters, "dead_letter_queue_groups"),
-    hot(tables.live_paths, "table_files_live(table_id)", table_id="t", may_sort=True),
-    hot(tables.live_files, "table_files_live(table_id)", table_id="t", may_sort=True),
-    hot(tables.count_live, "table_files_by_path(table_id, file_path)", table_id="t", paths=["a", "b"]),
-    hot(tables.retire_files, "table_files_by_path(table_id, file_path)", table_id="t", paths=["a", "b"], version=7),
+    hot(tables.live_paths, "table_files_live(table_id)", table_id="t0", may_sort=True),
+    hot(tables.live_files, "table_files_live(table_id)", table_id="t0", may_sort=True),
+    hot(tables.count_live, "table_files_by_path(table_id, file_path)", table_id="t0", paths=["a", "b"]),
+    hot(tables.retire_files, "table_files_by_path(table_id, file_path)", table_id="t0", paths=["a", "b"], version=7),
     hot(
         tables.bounds_touched_since,
         "table_files_by_version(table_id, added_version) table_files_removed(table_id, removed_version)",
@@ -357,6 +357,11 @@ select case when n % 20 = 0 then 'default' else 'other' end, (array['tables', 'p
 insert into schema_registry (id, tenant_id, schema_name, table_name, name_key, version, schema_definition, schema_hash, ordinal_hash,
                              evolution_type, compatibility_status, changes, policy, registered_at, registered_by)
 select {ID}, {TENANT}, 'shop', 't' || n % 90, 'shop/t' || n % 90, n, '{{}}', 'h', 'h', 'initial', 'compatible', '[]', 'none', {AT}, 'me'
+  from generate_series(1, {ROWS}) n;
+insert into table_files (id, tenant_id, table_id, file_name, file_path, file_size, file_type, partition_path, row_count, is_compressed,
+                         column_bounds, state, added_version, removed_version, run_id, iceberg_metadata_state, created_at, modified_at)
+select {ID}, {TENANT}, 't' || n % 5, 'f', 'f' || n, 1, 'parquet', 'p' || n % 9, 1, true, '{{}}',
+       case when n % 10 = 0 then 'live' else 'retired' end, n, case when n % 10 = 0 then null else n + 1 end, {ID}, 'pending', {AT}, {AT}
   from generate_series(1, {ROWS}) n;
 create role plan_reader;
 grant usage on schema plans to plan_reader;

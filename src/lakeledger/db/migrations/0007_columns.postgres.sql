@@ -1,6 +1,9 @@
 -- Columns get ids and physical names: so far the name in the files was the column's own, and only an overwrite of all could drop one.
 alter table table_metadata add column columns jsonb not null default '[]';
 
+-- Nothing happened to the tables: no events.
+alter table table_metadata disable trigger user;
+
 create temporary table found_columns on commit drop as
 select table_id, name_key, name, row_number() over (partition by table_id order by schema_version, position) as id
   from (select distinct on (m.table_id, lower(f.field ->> 'name'))
@@ -16,3 +19,5 @@ update table_metadata m
              join found_columns c on c.table_id = m.table_id and c.name_key = lower(f.field ->> 'name')));
 
 drop table found_columns;
+
+alter table table_metadata enable trigger user;
