@@ -15,6 +15,8 @@ from lakeledger.tables.schema import Schema
 if TYPE_CHECKING:
     from pyspark.sql import Column
 
+# As text: made of function calls it takes a classic session 17 requests instead of 3, and four times as long.
+ROWS = "count(1) as rows"
 EPOCH = datetime(1970, 1, 1, tzinfo=UTC)
 # A wide table's files would else be mostly bounds.
 BOUNDED_COLUMNS = 32
@@ -31,14 +33,14 @@ def measures(wanted: Mapping[str, Column]) -> list[Column]:
     """What to observe of the rows as they were given: `rows`, and what is to be measured."""
     from pyspark.sql import functions as F
 
-    return [F.count(F.lit(1)).alias("rows"), *(measure.alias(f"measure_{index}") for index, measure in enumerate(wanted.values()))]
+    return [F.expr(ROWS), *(measure.alias(f"measure_{index}") for index, measure in enumerate(wanted.values()))]
 
 
 def aggregates(schema: Schema, bounded: Container[str]) -> list[Column]:
     """What to observe of the rows as they are written: `rows`, and `min_i` and `max_i` of the columns whose bounds are asked for."""
     from pyspark.sql import functions as F
 
-    wanted = [F.count(F.lit(1)).alias("rows")]
+    wanted = [F.expr(ROWS)]
     for index, name, type_ in (each for each in _ordered_columns(schema) if each[1] in bounded):
         column = F.col(quote(name))
         wanted += [_fetchable(F.min(column), type_).alias(f"min_{index}"), _fetchable(F.max(column), type_).alias(f"max_{index}")]

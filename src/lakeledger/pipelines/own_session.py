@@ -92,6 +92,10 @@ class _Conf:
         return {name: value for name, value in given.items() if not name.startswith(self.defaulted)} | {**self.fixed}
 
     def holds_on(self, session: SparkSession) -> bool:
+        from lakeledger.pipelines.session import is_remote
+
+        if not self.defaulted and not is_remote(session):  # A classic session is asked faster for a few than for all.
+            return all(str(session.conf.get(name)).lower() == value.lower() for name, value in self.fixed.items())
         now = session.conf.getAll
         if now.keys() - self.beside(now).keys():
             return False
