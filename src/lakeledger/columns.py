@@ -23,6 +23,7 @@ class Columns:
     """The columns of one tenant's tables. Every earlier version reads as it was."""
 
     _store: Store
+    _warehouse: Callable[[], str]
     _right: Callable[[TableName, Holder | None], AbstractContextManager[Fence]]
 
     def add(self, table: str, name: str, type: str, *, run: Holder | None = None) -> Committed:
@@ -53,4 +54,4 @@ class Columns:
         with self._store.read() as tx:
             store.get(tx, name)  # no run for a table that is not there
         with self._right(name, run) as fence:
-            return self._store.persist(once)
+            return self._store.persist(once).placed(self._warehouse())

@@ -59,19 +59,20 @@ def commit(
 ) -> Commit:
     """Apply everything, or nothing. Raises Fenced, Conflict or Invalid, and then nothing of it is visible.
 
-    If each of the changes is in its table already, no source is moved and no effect is written.
+    If each of the changes that have a batch is in its table already, nothing is changed, no source is moved and no effect is written.
     """
     run = run_store.check_fence(tx, fence)
     known = [store.find(tx, change.table) for change in changes]
     done = [_applied(tx, table, change, moves) for table, change in zip(known, changes, strict=True)]
-    if done and all(done):
+    if any(done) and all(there or not change.batch_id for there, change in zip(done, changes, strict=True)):
         return Commit(run, fence, tuple(each for each in done if each))
     tables = tuple(
         there or make_version(tx, store.find(tx, change.table), change, run) for there, change in zip(done, changes, strict=True)
     )
-    appended = [change.rows for change, there in zip(changes, done, strict=True) if change.operation == "append" and not there]
+    # What a position brings is what goes into the first table; the others follow it.
+    appended = changes[0].rows if changes and changes[0].operation == "append" and not done[0] else None
     by = run.worker_instance or run.trigger_by
-    markers = tuple(positions.advance(tx, move, by, run.id, sum(appended) if appended else None) for move in moves)
+    markers = tuple(positions.advance(tx, move, by, run.id, appended) for move in moves)
     committed = Commit(run, fence, tables, markers)
     _count(tx, committed)
     for effect in effects:

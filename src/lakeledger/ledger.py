@@ -75,7 +75,7 @@ class Ledger:
         self.worker = this_worker()
         self.runs = Runs(self.store, self.worker, note_lost_step)
         self.tables = Tables(self.store, self.worker, self._warehouse.path, note_lost_step)
-        self.columns = Columns(self.store, self._right)
+        self.columns = Columns(self.store, self._warehouse.path, self._right)
         self.sync = Capture(self.store, self.worker, settings.lease_seconds, settings.capture, settings.retention)
         self.positions = self.sync.positions
         self.schemas = self.sync.schemas
@@ -250,7 +250,7 @@ class Ledger:
 
         into = Write(parse_name(table), mode, format=format, partition_by=None if partition_by is None else tuple(partition_by))
         with self._right(into.table, run) as fence:
-            return load(self._context(), source, into, fence)
+            return load(self.context(), source, into, fence)
 
     def read(self, table: str, version: int | None = None, at: datetime | str | None = None) -> DataFrame:
         """A table as a DataFrame: now, at a version, or as it was at a time. Raises NotFound, Invalid or Failed."""
@@ -301,13 +301,13 @@ class Ledger:
         name, digest = pipeline or module.module_name, module.config_hash
         version = config_version(base, digest)
         with self.run(name, trigger, parameters=parameters, config_hash=digest, config_version=version, exclusive=True) as run:
-            return run_module(self._context(), run, module, base, progress, alone=self._owns_spark)
+            return run_module(self.context(), run, module, base, progress, alone=self._owns_spark)
 
     def run_job(self, due: Due) -> Outcome:
         """Carry out a run of a local job, for a `Scheduler`. Raises Invalid, or Conflict if its module is running already."""
         from lakeledger.pipelines.job import run_due
 
-        return run_due(self._context(), due)
+        return run_due(self.context(), due)
 
     def bound_to(self, step: ActiveStep, spark: Callable[[], SparkSession]) -> Ledger:
         """The ledger for one task, on the Spark session that can be stopped for it: what it writes, it writes in that step's name."""
@@ -326,7 +326,7 @@ class Ledger:
         if request.position and request.batch_id is None and not request.position.force:
             request = replace(request, batch_id=_batch_of(request, request.position))
         with self._right(request.table, run) as fence, translating():
-            return write(self._context(), frame, request, fence)
+            return write(self.context(), frame, request, fence)
 
     @contextmanager
     def _right(self, table: TableName, run: ActiveRun | ActiveStep | None) -> Iterator[Fence]:
@@ -337,7 +337,8 @@ class Ledger:
         with self.run(str(table), trigger="api", done_by=DoneBy.COMMIT) as implicit:
             yield implicit.last_fence
 
-    def _context(self) -> Context:
+    def context(self) -> Context:
+        """What work on this ledger is given."""
         return Context(
             self, self.store, self._warehouse.claim, self._warehouse.check, self._checksums, lambda: self.spark, self._sessions, self.errors
         )
@@ -376,9 +377,10 @@ class TaskLedger(Ledger):
             return self._step.fence
         return replace(run.fence, within=self._step.fence)
 
-    def _context(self) -> Context:
+    def context(self) -> Context:
+        """What work of this task is given."""
         # The commit checks the fence itself; what has to be settled after it is no longer the task's business.
-        return replace(super()._context(), store=self._whole.store)
+        return replace(super().context(), store=self._whole.store)
 
 
 def open(

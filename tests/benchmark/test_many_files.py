@@ -72,7 +72,7 @@ def test_reading_many_files(spark: SparkSession, tmp_path: Path, count: int) -> 
     with lakeledger.open(f"sqlite:///{tmp_path}/ledger.db", warehouse=str(tmp_path / "warehouse"), spark=spark) as ledger:
         with ledger.run("bench") as run:
             name = parse_name("bench.many")
-            location = Path(ledger._context().warehouse) / name.folder
+            location = Path(ledger.context().warehouse) / name.folder
             made = [
                 NewFile(f"data/{run.id}/{number:06}/part.parquet", original.stat().st_size, 1_000, "", "snappy", {}, AT)
                 for number in range(count)

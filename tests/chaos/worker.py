@@ -79,7 +79,7 @@ def load_a_file(ledger: Ledger, role: Role, run: ActiveRun, step: ActiveStep) ->
     origin, table = parse_source(f"chaos.{role.source}"), parse_name(f"chaos.{role.source}")
     marker = ledger.positions.find(f"chaos.{role.source}")
     number = 1 + (marker.position.value if marker else 0)  # type: ignore[attr-defined]  # it is a number
-    context = ledger._context()
+    context = ledger.context()
     storage = Storage(f"{context.warehouse}/{table.folder}")
     folder = f"data/{run.id}/{clock.new_id()[-12:]}"
     storage.make(folder)

@@ -18,7 +18,7 @@ from lakeledger.config import Settings
 from lakeledger.db import Row, Transaction
 from lakeledger.db.queries import statement
 from lakeledger.pipelines.effects import IngestionFacts, ReadFiles
-from lakeledger.runs import ActiveRun, ActiveStep, Fence
+from lakeledger.runs import ActiveRun, ActiveStep, Counters, Fence
 from lakeledger.sync import Advance, SourceFile
 from lakeledger.tables import Change, Committed, NewFile, parse_name
 
@@ -65,6 +65,8 @@ def change(
     if position and source_files:
         values["summary"] = {"source_files": len(source_files)}
         effects.append(ReadFiles(position.source, source_files))
+    written = sum(file.rows for file in files)
+    values.setdefault("counters", Counters(processed=written, inserted=written))
     return Planned(run.fence, Change(table=name, files=list(files), **values), [position] if position else [], effects)
 
 

@@ -162,9 +162,10 @@ def test_a_task_alters_in_the_name_of_its_step(ledger: Ledger) -> None:
 
 
 BEFORE = """
-insert into tables (table_id, tenant_id, schema_name, table_name, name_key, location, current_version, row_count, total_size, file_count,
-                    last_modified, created_at, updated_at)
-values ('t', 'default', 'silver', 'orders', 'silver.orders', 'silver/orders', 3, 0, 0, 0, :now, :now, :now)
+insert into tables (table_id, tenant_id, schema_name, table_name, name_key,
+                    location, current_version, content_version, row_count, total_size,
+                    file_count, last_modified, created_at, updated_at)
+values ('t', 'default', 'silver', 'orders', 'silver.orders', 'silver/orders', 3, 3, 0, 0, 0, :now, :now, :now)
 """
 SCHEMA_VERSION = """
 insert into table_metadata (id, tenant_id, table_id, schema_version, "schema", schema_hash, storage_engine, engine_config, format,

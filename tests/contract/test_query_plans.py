@@ -166,6 +166,7 @@ HOT = [
         "table_files_by_version(table_id, added_version) table_files_removed(table_id, removed_version)",
         table_id="t",
         version=7,
+        column="id",
     ),
     hot(
         tables.partitions_touched_since,

@@ -44,7 +44,7 @@ def module(*sources: dict[str, Any], **more: Any) -> Module:
 def run(ledger: Ledger, what: Module, base: Path, parameters: dict[str, Any] | None = None, **options: Any) -> ModuleResult:
     with ledger.run("shop", exclusive=True, parameters=parameters) as active:
         progress = options.pop("progress", lambda _: None)
-        return run_module(ledger._context(), active, what, base, progress, **options)
+        return run_module(ledger.context(), active, what, base, progress, **options)
 
 
 def only(result: ModuleResult) -> StepResult:

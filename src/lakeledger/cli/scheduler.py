@@ -121,7 +121,7 @@ def table_versions(ledger: Ledger, names: Sequence[str]) -> dict[str, TableVersi
             table = ledger.tables.get(name)
         except NotFound:
             continue
-        found[name] = TableVersion(table.current_version, table.last_modified)
+        found[name] = TableVersion(table.content_version, table.last_modified)
     return found
 
 

@@ -1,13 +1,14 @@
 """Rows set aside: in the one pass that writes a table, some go to files of another table, and one commit makes both visible.
 
-The files have the columns of both tables, each under its physical name, and hold NULL in those of the other: one write has one schema.
+Rows are marked before anything else is done with them. The files have the columns of all tables, each under its physical name, and hold
+NULL in those of the others: one write has one schema. The names of what is set aside begin with a word that no other column may have.
 """
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+from collections.abc import Sequence
 from dataclasses import dataclass
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 from lakeledger.db import Store
 from lakeledger.errors import Invalid
@@ -15,80 +16,108 @@ from lakeledger.pipelines.apply import Aside, Saved, Target
 from lakeledger.pipelines.partitions import quote
 from lakeledger.runs import Counters
 from lakeledger.tables import Change, Layout, TableMetadata, store
-from lakeledger.tables.schema import Schema, check_readable, identify, normalise, reconcile
+from lakeledger.tables.change import prefix_of
+from lakeledger.tables.schema import ASIDE, Schema, check_readable, identify, normalise, reconcile, type_text
 
 if TYPE_CHECKING:
     from pyspark.sql import Column, DataFrame
 
-# The folder of what is set aside says so.
-MARK = "lakeledger_set_aside"
+# Which table a row goes to: 0 is the write's own, the others are numbered. Folders are named so, too.
+MARK = f"{ASIDE}_table"
 
 
 @dataclass(frozen=True)
 class Other:
-    """The table that rows are set aside in: what the ledger knows of it, and, once the rows are known, its schema after the write."""
+    """A table that rows are set aside in: what the ledger knows of it, and its schema after the write."""
 
     aside: Aside
+    number: int
     location: str
     layout: Layout
     metadata: TableMetadata | None
-    schema: Schema | None = None
+    schema: Schema
 
     @property
-    def fields(self) -> list[dict[str, str]]:
-        return self.schema["fields"] if self.schema else []
+    def fields(self) -> list[dict[str, Any]]:
+        return list(self.schema["fields"])
 
-    def change(self, saved: Saved, batch_id: str | None) -> Change:
-        """What becomes of it: rows are only ever added."""
-        counters = Counters(processed=saved.rows, failed=saved.rows)
+    def change(self, saved: Saved) -> Change:
+        """What becomes of it. It has no batch of its own: it follows the table that the write is about."""
+        counters = Counters(processed=saved.rows, failed=saved.rows) if self.aside.failed else Counters()
         return Change(
             table=self.aside.table,
             location=self.location,
             operation="append",
-            schema=self.schema or {},
+            schema=self.schema,
             layout=self.layout,
             files=saved.files,
             evolve=True,
-            batch_id=batch_id,
             counters=counters,
         )
 
 
-def find(ledger_store: Store, aside: Aside, target: Target) -> Other:
-    """The table that rows are set aside in. Raises Invalid if it has a place of its own: both have their files in one."""
+def mark(frame: DataFrame, asides: Sequence[Aside]) -> DataFrame:
+    """The frame with the mark of each row, and with the columns that it has if it is set aside. The first that wants a row gets it."""
+    from pyspark.sql import functions as F
+
+    if not asides:
+        return frame
+    chosen = F.lit("0")
+    for number, aside in reversed(list(enumerate(asides, 1))):
+        chosen = F.when(aside.when, F.lit(str(number))).otherwise(chosen)
+    marked = frame.select("*", chosen.alias(MARK))
+    return marked.select("*", *(column for number, aside in enumerate(asides, 1) for column in _columns(aside, number)))
+
+
+def find(ledger_store: Store, marked: DataFrame, asides: Sequence[Aside], target: Target) -> list[Other]:
+    """The tables that rows are set aside in, with their schemas after the write. Raises Invalid, before Spark does anything."""
+    return [_find(ledger_store, marked, aside, number, target) for number, aside in enumerate(asides, 1)]
+
+
+def split(frame: DataFrame, columns: dict[str, str], others: Sequence[Other]) -> DataFrame:
+    """A marked frame with the columns of all tables, and the mark. `columns` are the physical names of the table's own, by those here."""
+    from pyspark.sql import functions as F
+
+    own = [F.when(F.col(MARK) == "0", F.col(quote(name))).alias(stored) for name, stored in columns.items()]
+    theirs = [_their(other, field).alias(field["physical_name"]) for other in others for field in other.fields]
+    return frame.select(*own, *theirs, MARK)
+
+
+def _their(other: Other, field: dict[str, Any]) -> Column:
+    from pyspark.sql import functions as F
+
+    if field["name"] in other.aside.columns:
+        return F.col(quote(_column_name(other.number, field["name"])))
+    return F.lit(None).cast(type_text(field["type"]))
+
+
+def _find(ledger_store: Store, marked: DataFrame, aside: Aside, number: int, target: Target) -> Other:
     with ledger_store.read() as tx:
         table = store.find(tx, aside.table)
         known = store.metadata(tx, table) if table else None
     if table and table.location != target.location:
         raise Invalid(f"{aside.table} has a place of its own: rows are set aside in a table that was made so")
-    return Other(aside, target.location, Layout(target.layout.format), known)
+    layout = Layout(target.layout.format)
+    if known and known.format != layout.format:
+        raise Invalid(f"{aside.table} is {known.format}: {target.layout.format} files hold no rows for it")
+    given = normalise(marked.select(*(column.alias(name) for name, column in aside.columns.items())).schema.jsonValue())
+    check_readable(str(aside.table), given, layout.format)
+    prefix = prefix_of(aside.table, target.location)
+    if known is None:
+        return Other(aside, number, target.location, layout, None, identify(given, None, [], prefix)[0])
+    # Whoever works on what was set aside may have added columns of their own.
+    missing = [field for field in known.schema["fields"] if field["name"] not in aside.columns]
+    whole = reconcile(str(aside.table), known.schema, {"fields": [*given["fields"], *missing]}, evolve=True)
+    return Other(aside, number, target.location, layout, known, identify(whole, known.schema, known.columns, prefix)[0])
 
 
-def with_schema(other: Other, frame: DataFrame, taken: Iterable[str]) -> Other:
-    """The table with its schema after the write; its new columns have names in the files that are not taken. Raises Invalid."""
-    given = normalise(frame.select(*_named(other.aside)).schema.jsonValue())
-    check_readable(str(other.aside.table), given, other.layout.format)
-    known = other.metadata
-    schema = reconcile(str(other.aside.table), known.schema, given, evolve=True) if known else given
-    schema, _ = identify(schema, known.schema if known else None, known.columns if known else [], avoid=taken)
-    return Other(other.aside, other.location, other.layout, known, schema)
-
-
-def split(frame: DataFrame, columns: dict[str, str], other: Other) -> DataFrame:
-    """The frame with the columns of both tables, and the mark. `columns` are the physical names of the table's own, by those here."""
+def _columns(aside: Aside, number: int) -> list[Column]:
+    """What the row has there, computed only for rows that go there."""
     from pyspark.sql import functions as F
 
-    marked = frame.select("*", *_named(other.aside, MARK), F.coalesce(other.aside.when, F.lit(False)).alias(MARK))
-    own = [_only(~F.col(MARK), name, stored) for name, stored in columns.items()]
-    others = [_only(F.col(MARK), f"{MARK}_{field['name']}", field["physical_name"]) for field in other.fields]
-    return marked.select(*own, *others, F.col(MARK).cast("string").alias(MARK))
+    is_here = F.col(MARK) == str(number)
+    return [F.when(is_here, column).alias(_column_name(number, name)) for name, column in aside.columns.items()]
 
 
-def _named(aside: Aside, prefix: str = "") -> list[Column]:
-    return [column.alias(f"{prefix}_{name}" if prefix else name) for name, column in aside.columns.items()]
-
-
-def _only(when: Column, name: str, stored: str) -> Column:
-    from pyspark.sql import functions as F
-
-    return F.when(when, F.col(quote(name))).alias(stored)
+def _column_name(number: int, name: str) -> str:
+    return f"{ASIDE}_{number}_{name}"

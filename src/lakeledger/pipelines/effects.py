@@ -34,7 +34,7 @@ class IngestionFacts:
         target = records.MetadataTarget(self.source or run.pipeline_id, made.table.schema_name, made.table.table_name)
         context = records.MetadataContext(job_id=run.pipeline_id, run_id=run.id, namespace=tx.tenant_id)
         volume = {
-            "rows": summary["added_rows"],
+            "rows": made.counters.inserted + made.counters.updated,
             "bytes": summary["added_bytes"],
             "files": summary["added_files"],
             "operation": made.snapshot.operation,

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import random
+from collections.abc import Callable
 from dataclasses import dataclass, replace
 from time import sleep as pause
 from typing import Any, cast
@@ -67,21 +68,21 @@ def load(context: Context, source: Source, into: Write, fence: Fence) -> Loaded:
 def _load_once(context: Context, source: Source, into: Write, fence: Fence) -> Loaded:
     seen = look(context.store, source.name, into.table)
     reading = source.plan(seen)
-    if reading is None or (seen.table and _is_current(context, seen.table, reading.batch_id)):
+    if reading is None or (seen.table and _is_current(context, seen.table, reading)):
         return Loaded(0, None, {})
     if reading.frame is None:
         persist(context, [], fence, [], [reading.move] if reading.move else [], reading.effects)
         return Loaded(0, None, reading.detail, reading.message)
     with reading.frame(context.sessions.to_load(context.spark)) as frame:
         committed = write(context, frame, _write(source, reading, into), fence)
-    rows = int(committed.snapshot.summary["added_rows"]) if committed.applied else 0
+    rows = committed.counters.inserted + committed.counters.updated
     return Loaded(rows, committed if committed.applied else None, {**reading.detail, "version": committed.version})
 
 
-def _is_current(context: Context, table: Table, batch_id: str | None) -> bool:
-    """Whether the table's latest version is this very batch."""
+def _is_current(context: Context, table: Table, reading: Reading) -> bool:
+    """Whether the table's latest rows are this very batch, and its source stands there."""
     with context.store.read() as tx:
-        return find_applied(tx, table, "overwrite", batch_id) is not None
+        return find_applied(tx, table, "overwrite", reading.batch_id, [reading.move] if reading.move else []) is not None
 
 
 def _write(source: Source, reading: Reading, into: Write) -> Write:
@@ -91,7 +92,16 @@ def _write(source: Source, reading: Reading, into: Write) -> Write:
         base_version=reading.base_version,
         position=reading.move,
         source=source.name,
-        effects=reading.effects,
-        summary=reading.summary,
-        confirm=reading.confirm,
+        effects=(*into.effects, *reading.effects),
+        summary={**into.summary, **reading.summary},
+        confirm=_both(into.confirm, reading.confirm),
     )
+
+
+def _both(first: Callable[[], None] | None, second: Callable[[], None] | None) -> Callable[[], None]:
+    def confirm() -> None:
+        for each in (first, second):
+            if each:
+                each()
+
+    return confirm

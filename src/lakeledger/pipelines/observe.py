@@ -13,7 +13,7 @@ from lakeledger.pipelines.partitions import quote
 from lakeledger.tables.schema import Schema
 
 if TYPE_CHECKING:
-    from pyspark.sql import Column
+    from pyspark.sql import Column, DataFrame
 
 # As text: made of function calls it takes a classic session 17 requests instead of 3, and four times as long.
 ROWS = "count(1) as rows"
@@ -29,11 +29,20 @@ def bounded(schema: Schema, keys: Collection[str]) -> frozenset[str]:
     return frozenset(plain[:BOUNDED_COLUMNS]).union(keys)
 
 
-def measures(wanted: Mapping[str, Column]) -> list[Column]:
+def types(frame: DataFrame, wanted: Mapping[str, Column]) -> dict[str, str]:
+    """What the measures of a frame give, by their names."""
+    if not wanted:
+        return {}
+    fields = frame.agg(*(measure.alias(name) for name, measure in wanted.items())).schema.jsonValue()["fields"]
+    return {field["name"]: str(field["type"]) for field in fields}
+
+
+def measures(wanted: Mapping[str, Column], types: Mapping[str, str]) -> list[Column]:
     """What to observe of the rows as they were given: `rows`, and what is to be measured."""
     from pyspark.sql import functions as F
 
-    return [F.expr(ROWS), *(measure.alias(f"measure_{index}") for index, measure in enumerate(wanted.values()))]
+    each = (_fetchable(measure, types[name]).alias(f"measure_{index}") for index, (name, measure) in enumerate(wanted.items()))
+    return [F.expr(ROWS), *each]
 
 
 def aggregates(schema: Schema, bounded: Container[str]) -> list[Column]:
@@ -47,11 +56,11 @@ def aggregates(schema: Schema, bounded: Container[str]) -> list[Column]:
     return wanted
 
 
-def measured(seen: Mapping[str, Any], wanted: Mapping[str, Column], written: int) -> dict[str, Any]:
-    """What was measured, by the names it was asked for by. Raises Failed if that was not of the rows that were written."""
-    if seen["rows"] != written:  # A stage that Spark had to repeat was measured twice.
-        raise Failed(f"{seen['rows']} rows were measured, but {written} were written: run it again")
-    return {name: seen[f"measure_{index}"] for index, name in enumerate(wanted)}
+def measured(seen: Mapping[str, Any], types: Mapping[str, str], written: int) -> dict[str, Any]:
+    """What was measured, by the names it was asked for by. Raises Failed if it was not of the rows that were written."""
+    if seen.get("rows", 0) != written:  # A stage that Spark had to repeat was measured twice.
+        raise Failed(f"{seen.get('rows', 0)} rows were measured, but {written} were written: run it again")
+    return {name: _fetched(seen.get(f"measure_{index}"), type_) for index, (name, type_) in enumerate(types.items())}
 
 
 def bounds(seen: Mapping[str, Any], schema: Schema) -> Bounds:

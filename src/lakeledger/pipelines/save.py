@@ -39,24 +39,23 @@ JSON_OPTIONS = {
 
 @dataclass(frozen=True)
 class Shape:
-    """What rows are to look like in files: the table's schema, the physical name of each column of the frame, and the other table."""
+    """What rows are to look like in files: the table's schema, the physical name of each column of the frame, and the other tables."""
 
     schema: Schema
     columns: dict[str, str]
-    other: Other | None = None
+    others: tuple[Other, ...] = ()
 
     @property
     def stored(self) -> Schema:
         """The schema of the files."""
-        others = stored({"fields": self.other.fields})["fields"] if self.other else []
-        return {"type": "struct", "fields": [*stored(self.schema)["fields"], *others]}
+        return stored({"fields": [*self.schema["fields"], *(field for other in self.others for field in other.fields)]})
 
     def give(self, frame: DataFrame) -> DataFrame:
         """The frame in this shape."""
         from pyspark.sql import functions as F
 
-        if self.other:
-            return split(frame, self.columns, self.other)
+        if self.others:
+            return split(frame, self.columns, self.others)
         if list(self.columns.values()) == frame.columns:
             return frame
         return frame.select(*(F.col(quote(name)).alias(physical) for name, physical in self.columns.items()))
@@ -74,9 +73,10 @@ def save(
     failpoints.reach(failpoints.BEFORE_WRITE)
     writer_session = context.sessions.to_write(frame.sparkSession, columns) if format_.spark_name == "parquet" else frame.sparkSession
     with moved(frame, writer_session) as placed:
-        given = placed.observe(measured, *observe.measures(measures)) if measures else placed
+        types = observe.types(placed, measures)
+        given = placed.observe(measured, *observe.measures(measures, types)) if measures else placed
         spread, copies = by_partitions(shape.give(given), columns, partition_by)
-        copies = [*([MARK] if shape.other else []), *copies]
+        copies = [*([MARK] if shape.others else []), *copies]
         watched = spread.observe(seen, *observe.aggregates(columns, bounded if format_.needs_observed_bounds else ()))
         failpoints.reach(failpoints.MID_WRITE, storage.inner(folder))
         writer = watched.write.format(format_.spark_name).options(**WRITE_OPTIONS)
@@ -85,21 +85,23 @@ def save(
     failpoints.reach(failpoints.AFTER_WRITE)
     found = dict(seen.get)
     files = _inspect(storage, folder, format_, partition_by, found, observe.bounds(found, columns), bounded)
-    saved = Saved(files, observe.measured(dict(measured.get), measures, found["rows"]) if measures else {})
-    return _apart(saved, shape.schema, shape.other) if shape.other else saved
+    saved = Saved(files, observe.measured(dict(measured.get), types, found["rows"]) if measures else {})
+    return _apart(saved, shape) if shape.others else saved
 
 
-def _apart(saved: Saved, schema: Schema, other: Other) -> Saved:
+def _apart(saved: Saved, shape: Shape) -> Saved:
     """The files of the table and of what was set aside, each with the bounds of its own columns."""
 
-    def own(file: NewFile, fields: list[dict[str, Any]], **more: Any) -> NewFile:
+    def own(number: int, fields: list[dict[str, Any]], **more: Any) -> list[NewFile]:
         names = {field["physical_name"] for field in fields}
-        return replace(file, bounds={name: bounds for name, bounds in file.bounds.items() if name in names}, **more)
+        return [
+            replace(file, bounds={name: bounds for name, bounds in file.bounds.items() if name in names}, **more)
+            for file in saved.files
+            if f"/{MARK}={number}/" in file.path
+        ]
 
-    is_aside = f"/{MARK}=true/"
-    kept = [own(file, schema["fields"]) for file in saved.files if is_aside not in file.path]
-    apart = [own(file, other.fields, partition_path="") for file in saved.files if is_aside in file.path]
-    return Saved(kept, saved.measured, Saved(apart))
+    asides = tuple(Saved(own(other.number, other.fields, partition_path="")) for other in shape.others)
+    return Saved(own(0, shape.schema["fields"]), saved.measured, asides)
 
 
 def _inspect(

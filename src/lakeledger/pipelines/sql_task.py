@@ -12,6 +12,7 @@ from lakeledger.errors import Invalid, NotFound
 from lakeledger.pipelines import Context
 from lakeledger.pipelines.read import read
 from lakeledger.tables import TableName, View, parse_name, store
+from lakeledger.tables.schema import column_names
 
 if TYPE_CHECKING:
     from pyspark.sql import DataFrame, SparkSession
@@ -77,7 +78,7 @@ class Query:
     @property
     def batch_id(self) -> str:
         """The same query over the same versions gives the same batch."""
-        tables = {view.table.table_id: view.version for view in self.views.values()}
+        tables = {view.table.table_id: [view.content_version, column_names(view.schema)] for view in self.views.values()}
         return codec.digest(["sql", self.text, self.parameters, tables])
 
 

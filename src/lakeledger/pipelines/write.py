@@ -3,9 +3,10 @@
 from __future__ import annotations
 
 import time
-from collections.abc import Sequence
+from collections.abc import Callable, Mapping, Sequence
 from contextlib import suppress
-from typing import TYPE_CHECKING
+from dataclasses import dataclass, replace
+from typing import TYPE_CHECKING, Any
 
 from lakeledger import clock, codec, failpoints
 from lakeledger.commit import Commit, Effect, commit, find_applied
@@ -13,20 +14,21 @@ from lakeledger.db import Transaction
 from lakeledger.errors import Failed, Invalid, Unavailable
 from lakeledger.lake import Storage, open_format
 from lakeledger.pipelines import Context, aside
-from lakeledger.pipelines.apply import MODES, Rewrite, Saved, Target, Write
+from lakeledger.pipelines.apply import MODES, Look, Refused, Rewrite, Saved, Target, Write
 from lakeledger.pipelines.effects import IngestionFacts, SourceSchema
 from lakeledger.pipelines.save import Shape, save
 from lakeledger.runs import Fence
 from lakeledger.sync import Advance
+from lakeledger.sync.positions import store as positions
 from lakeledger.sync.schemas import NewSchema, from_spark
 from lakeledger.sync.schemas import store as schemas
 from lakeledger.tables import Change, Committed, Layout, TableMetadata, store
-from lakeledger.tables.change import check_layout
+from lakeledger.tables.change import check_layout, prefix_of
 from lakeledger.tables.schema import Schema, check_readable, identify, normalise, reconcile
 from lakeledger.tables.verify import DATA
 
 if TYPE_CHECKING:
-    from pyspark.sql import DataFrame
+    from pyspark.sql import Column, DataFrame
 
 
 def write(context: Context, frame: DataFrame, spec: Write, fence: Fence) -> Committed:
@@ -38,25 +40,59 @@ def write(context: Context, frame: DataFrame, spec: Write, fence: Fence) -> Comm
     target, done = _plan(context, spec)
     if done:
         return done
-    given = _schema(frame)
+    given = normalise(frame.schema.jsonValue())
+    look = spec.look(frame) if spec.look else Look()
+    marked = aside.mark(frame.withColumns({**look.helpers}) if look.helpers else frame, look.asides)
+    others = aside.find(context.store, marked, look.asides, target)
+    shape = fit(frame.columns, given, spec, target, others)
     effects = [*spec.effects, *_source_schema(context, given, spec, fence)]
-    rewrite = MODES[spec.mode](frame, spec, target)
-    other = aside.find(context.store, spec.aside, target) if spec.aside else None
-    shape = fit(rewrite.frame, given if rewrite.frame is frame else _schema(rewrite.frame), spec, target, other)
+
+    def changes(saved: Saved) -> Planned:
+        if spec.confirm:
+            spec.confirm()
+        judged = spec.judge(saved) if spec.judge else ()
+        took = round((time.monotonic() - started) * 1000)
+        facts = [IngestionFacts(spec.table, took, spec.position.source.name if spec.position else None)] if spec.is_ingestion else []
+        made = [_change(spec, target, shape.schema, rewrite, saved)]
+        made += [other.change(each) for other, each in zip(others, saved.asides, strict=True) if each.files]
+        return Planned(made, spec.moves, [*effects, *judged, *facts])
+
+    with MODES[spec.mode](context, marked, spec, target) as rewrite:
+        measures = {} if rewrite.measured is not None else look.measures
+        return put(context, fence, rewrite.frame, shape, target, changes, measures, rewrite.measured).tables[0]
+
+
+@dataclass(frozen=True)
+class Planned:
+    """What is to be committed once the files are there."""
+
+    changes: Sequence[Change]
+    moves: Sequence[Advance] = ()
+    effects: Sequence[Effect] = ()
+
+
+def put(
+    context: Context,
+    fence: Fence,
+    frame: DataFrame,
+    shape: Shape,
+    target: Target,
+    plan: Callable[[Saved], Planned],
+    measures: Mapping[str, Column] | None = None,
+    measured: Mapping[str, Any] | None = None,
+) -> Commit:
+    """Write a frame into files of the target's place and commit what the plan makes of them. Raises as `write`.
+
+    `measures` are taken on the way, unless they were `measured` before.
+    """
     folder = f"{DATA}/{fence.run_id}/{clock.new_id()[-12:]}"
     storage = Storage(f"{context.warehouse}/{target.location}")
     storage.make(folder.rpartition("/")[0])
     attempted: list[Commit] = []
     try:
-        saved = save(context, rewrite.frame, shape, target.layout, spec.measures, storage, folder)
-        if spec.confirm:
-            spec.confirm()
-        effects += spec.judge(saved) if spec.judge else []
-        took = round((time.monotonic() - started) * 1000)
-        effects.append(IngestionFacts(spec.table, took, spec.position.source.name if spec.position else None))
-        changes = [_change(spec, target, shape.schema, rewrite, saved)]
-        changes += [shape.other.change(saved.aside, spec.batch_id)] if shape.other and saved.aside and saved.aside.files else []
-        committed, *others = persist(context, attempted, fence, changes, spec.moves, effects).placed(context.warehouse).tables
+        saved = save(context, frame, shape, target.layout, measures or {}, storage, folder)
+        planned = plan(saved if measured is None else replace(saved, measured=measured))
+        made = persist(context, attempted, fence, planned.changes, planned.moves, planned.effects).placed(context.warehouse)
     except BaseException as error:
         # Once the database was asked to commit it may have done so, whatever we hear of it.
         # What cannot be removed now, or must not be, the sweeper finds.
@@ -66,14 +102,16 @@ def write(context: Context, frame: DataFrame, spec: Write, fence: Fence) -> Comm
             raise
         with suppress(Failed):
             storage.remove_folder(folder)
+        if isinstance(error, Refused) and error.effects:
+            persist(context, [], replace(fence, ends_run=False), [], [], error.effects)
         raise
     failpoints.reach(failpoints.AFTER_COMMIT)
-    if not committed.applied:
+    if not made.applied:
         storage.remove_folder(folder)
-        return committed
-    for made, files in zip((committed, *others), (saved, saved.aside), strict=False):
-        context.checksums.submit(made.table, {file.path: file.size for file in files.files} if files else {})
-    return committed
+        return made
+    for change, each in zip(planned.changes, made.tables, strict=True):
+        context.checksums.submit(each.table, {file.path: file.size for file in change.files})
+    return made
 
 
 def persist(
@@ -91,7 +129,7 @@ def persist(
 
     def once(tx: Transaction, again: bool) -> Commit:
         # A write transaction waits for every other one of the tenant's: what it does not see will never be.
-        if again and attempted and attempted[-1].tables and _is_there(tx, attempted[-1].tables[0]):
+        if again and attempted and _is_there(tx, attempted[-1], moves):
             return attempted[-1]
         attempted.clear()
         context.check_warehouse(tx)
@@ -101,8 +139,11 @@ def persist(
     return context.store.persist(once)
 
 
-def _is_there(tx: Transaction, made: Committed) -> bool:
-    return store.find_snapshot(tx, made.table, made.snapshot.snapshot_id) is not None
+def _is_there(tx: Transaction, made: Commit, moves: Sequence[Advance]) -> bool:
+    """Whether a commit that nobody answered for was made after all: its first new version tells, or where its sources stand."""
+    if version := next((each for each in made.tables if each.applied), None):
+        return store.find_snapshot(tx, version.table, version.snapshot.snapshot_id) is not None
+    return bool(moves) and all(positions.stands_at(tx, move) for move in moves)
 
 
 def _unknown(attempted: Commit, error: Unavailable) -> Failed:
@@ -122,22 +163,17 @@ def _source_schema(context: Context, given: Schema, spec: Write, fence: Fence) -
     return [] if known else [SourceSchema(NewSchema(spec.source, definition, run_id=fence.run_id))]
 
 
-def _schema(frame: DataFrame) -> Schema:
-    return normalise(frame.schema.jsonValue())
-
-
-def fit(frame: DataFrame, given: Schema, spec: Write, target: Target, other: aside.Other | None = None) -> Shape:
-    """How the frame's columns become those of the files. Raises Invalid before anything is written."""
+def fit(columns: Sequence[str], given: Schema, spec: Write, target: Target, others: Sequence[aside.Other] = ()) -> Shape:
+    """How a frame's columns become those of the files. Raises Invalid before anything is written."""
     check_readable(str(spec.table), given, target.layout.format)
     known = target.metadata
     schema = given
     if known and not spec.replaces_all:
         schema = reconcile(str(spec.table), known.schema, given, evolve=spec.evolve)
-    avoid = other.metadata.columns if other and other.metadata else ()
-    schema, used = identify(schema, known.schema if known else None, known.columns if known else [], avoid)
-    spelled = {codec.fold(name): name for name in frame.columns}
-    columns = {spelled[codec.fold(field["name"])]: str(field["physical_name"]) for field in schema["fields"]}
-    return Shape(schema, columns, aside.with_schema(other, frame, used) if other else None)
+    prefix = prefix_of(spec.table, target.location)
+    schema, _ = identify(schema, known.schema if known else None, known.columns if known else [], prefix)
+    spelled = {codec.fold(name): name for name in columns}
+    return Shape(schema, {spelled[codec.fold(field["name"])]: field["physical_name"] for field in schema["fields"]}, tuple(others))
 
 
 def _plan(context: Context, spec: Write) -> tuple[Target, Committed | None]:
@@ -185,5 +221,6 @@ def _change(spec: Write, target: Target, schema: Schema, rewrite: Rewrite, saved
         evolve=spec.evolve,
         batch_id=spec.batch_id,
         counters=outcome.counters,
-        summary=spec.summary,
+        summary={**spec.summary, **outcome.summary},
+        schema_version=target.metadata.schema_version if target.metadata else None,
     )

@@ -10,6 +10,7 @@ from lakeledger.config import suggest
 from lakeledger.errors import Conflict, Invalid, NotFound
 from lakeledger.names import TableName
 from lakeledger.tables import store
+from lakeledger.tables.change import prefix_of
 from lakeledger.tables.model import Change, Layout, Table, TableMetadata
 from lakeledger.tables.schema import Schema, check_readable, column_names, identify
 
@@ -42,6 +43,9 @@ def altered(table: Table, known: TableMetadata, alteration: Alteration, batch_id
     """The change of the table that is nothing but this alteration. Raises Invalid, NotFound or Conflict."""
     schema, layout = alteration(table.name, known)
     check_readable(str(table.name), schema, layout.format)
+    if new := [field for field in schema["fields"] if "id" not in field]:
+        named, _ = identify({"fields": new}, None, known.columns, prefix_of(table.name, table.location))
+        schema = {**schema, "fields": [field for field in schema["fields"] if "id" in field] + named["fields"]}
     return Change(table.name, table.location, "alter", schema, layout, [], batch_id=batch_id)
 
 
@@ -53,7 +57,7 @@ def add(name: str, type_: str) -> Alteration:
         _check_free(table, known, name)
         field = {"name": name, "type": parsed, "nullable": True, "metadata": {}}
         grown = {"type": "struct", "fields": [*known.schema["fields"], field]}
-        return identify(grown, known.schema, known.columns)[0], store.layout_of(known)
+        return grown, store.layout_of(known)
 
     return alteration
 

@@ -2,11 +2,12 @@
 
 from __future__ import annotations
 
-from typing import assert_never
+import json
+from typing import Any, assert_never
 
 from lakeledger import clock, codec
 from lakeledger.db import Row, Transaction
-from lakeledger.errors import Conflict, Invalid
+from lakeledger.errors import Conflict, Failed, Invalid
 from lakeledger.names import TableName
 from lakeledger.runs import Counters, Run
 from lakeledger.tables import store
@@ -24,7 +25,7 @@ from lakeledger.tables.model import (
     Table,
     TableMetadata,
 )
-from lakeledger.tables.schema import Schema, check_written, identify, normalise, reconcile
+from lakeledger.tables.schema import ASIDE, Schema, check_written, identify, normalise, reconcile
 from lakeledger.tables.store import sql
 
 # How many files one statement registers: enough to be quick, and few enough for one document.
@@ -33,21 +34,25 @@ FILES_AT_A_TIME = 2_000
 
 def make_version(tx: Transaction, table: Table | None, change: Change, run: Run) -> Committed:
     """Give a table its next version; it is made if it is not there. Raises Conflict or Invalid."""
+    if table and table.location != change.location:
+        raise Conflict(f"{change.table} was made in another place while its files were written: retry", retryable=True)
     check_base(tx, table, change)
     table = table or _add_table(tx, change)
     known = _put_schema(tx, table, change)
     version = table.current_version + 1
     removed = _retire(tx, table, change, version)
+    if change.operation == "replace" and _rows(removed) != change.rows:
+        raise Failed(f"{change.rows} rows cannot replace {_rows(removed)} of {change.table}: nothing was changed")
     _add_files(tx, table, change, run, version)
-    table = _move_table(tx, table, version, change.files, removed)
+    table = _move_table(tx, table, version, change, removed)
     snapshot = _add_snapshot(tx, table, change, known, run, removed)
-    return Committed(table, snapshot, applied=True, counters=_counted(change, removed))
+    return Committed(table, snapshot, True, _counted(change, removed), known, tuple(row["file_path"] for row in removed))
 
 
 def find_batch(tx: Transaction, table: Table, operation: Operation, batch_id: str | None) -> Snapshot | None:
-    """The snapshot that already holds this batch. An overwrite is only in the table while it is the latest version."""
+    """The snapshot that already holds this batch. An overwrite is only in the table while no other rows came after it."""
     done = store.find_batch(tx, table, batch_id) if batch_id else None
-    stays = operation in ("append", "alter") or (done is not None and done.version == table.current_version)
+    stays = operation != "overwrite" or (done is not None and done.version == table.content_version)
     return done if stays else None
 
 
@@ -64,7 +69,7 @@ def _has_moved(tx: Transaction, table: Table | None, part: Part, base: int | Non
     """Whether somebody has changed that part of the table since the version; files need none, they are there or they are not."""
     if isinstance(part, Files):
         return table is None or _live(tx, table, part) != len(part.paths)
-    if base is None or base == (table.current_version if table else 0):
+    if base is None or (table.content_version <= base <= table.current_version if table else base == 0):
         return False
     match part:
         case _ if table is None:
@@ -75,10 +80,15 @@ def _has_moved(tx: Transaction, table: Table | None, part: Part, base: int | Non
             touched = tx.all(sql.partitions_touched_since, table_id=table.table_id, version=base)
             return not paths.isdisjoint(row["partition_path"] for row in touched)
         case Keys():
-            touched = tx.all(sql.bounds_touched_since, table_id=table.table_id, version=base)
-            return any(part.may_be_in(row["column_bounds"]) for row in touched)
+            touched = tx.all(sql.bounds_touched_since, table_id=table.table_id, version=base, column=part.column)
+            return any(part.may_be_in(_document(row["bounds"])) for row in touched)
         case _:
             assert_never(part)
+
+
+def _document(value: Any) -> dict[str, Any]:
+    """A part of a document, which PostgreSQL gives as a value and SQLite as text."""
+    return (json.loads(value) if isinstance(value, str) else value) or {}
 
 
 def _live(tx: Transaction, table: Table, files: Files) -> int:
@@ -101,6 +111,8 @@ def _add_table(tx: Transaction, change: Change) -> Table:
 def _put_schema(tx: Transaction, table: Table, change: Change) -> TableMetadata:
     compression = change.files[0].compression if change.files else "none"
     known = store.metadata(tx, table)
+    if known and change.operation == "replace":
+        return known
     schema, columns = resulting_schema(change, known)
     return store.put_metadata(tx, table, known, schema, columns, change.layout, compression)
 
@@ -110,21 +122,35 @@ def resulting_schema(change: Change, known: TableMetadata | None) -> tuple[Schem
     if known and change.operation == "alter":
         fields = change.schema["fields"]
         return change.schema, known.columns + [field["physical_name"] for field in fields if field["id"] > len(known.columns)]
-    incoming = normalise(change.schema)
+    incoming, prefix = normalise(change.schema), prefix_of(change.table, change.location)
     if known is None:
-        return identify(incoming, None, [])
+        return identify(incoming, None, [], prefix)
     check_written(str(change.table), incoming, known.schema, known.columns)
     if change.retires != "all":
-        check_layout(change.table, store.layout_of(known), change.layout)
-        incoming = reconcile(str(change.table), known.schema, incoming, evolve=change.evolve)
-    return identify(incoming, known.schema, known.columns)
+        try:
+            check_layout(change.table, store.layout_of(known), change.layout)
+            incoming = reconcile(str(change.table), known.schema, incoming, evolve=change.evolve)
+        except Invalid as error:
+            if change.schema_version in (None, known.schema_version):
+                raise
+            raise Conflict(f"{change.table} has other columns since the rows were written: retry ({error})", retryable=True) from error
+    return identify(incoming, known.schema, known.columns, prefix)
+
+
+def prefix_of(table: TableName, location: str) -> str:
+    """What the physical names of a table begin with: nothing, unless its files are in another one's place: then its own name."""
+    return "" if location.endswith(table.folder) else f"{ASIDE}_{codec.fold(table.table)}_"
 
 
 def check_layout(table: TableName, current: Layout, wanted: Layout) -> None:
     """Raise Invalid if files would be written in another way than the table's are."""
-    if wanted != current:
+    if (wanted.format, _folded(wanted)) != (current.format, _folded(current)):
         have = f"{current.format}, partitioned by {', '.join(current.partition_by) or 'nothing'}"
         raise Invalid(f"{table} is {have}: write it that way, or overwrite the whole table to change it")
+
+
+def _folded(layout: Layout) -> list[str]:
+    return [codec.fold(name) for name in layout.partition_by]
 
 
 def _retire(tx: Transaction, table: Table, change: Change, version: int) -> list[Row]:
@@ -162,14 +188,15 @@ def _row(file: NewFile) -> Row:
     }
 
 
-def _move_table(tx: Transaction, table: Table, version: int, added: list[NewFile], removed: list[Row]) -> Table:
+def _move_table(tx: Transaction, table: Table, version: int, change: Change, removed: list[Row]) -> Table:
     row = tx.one(
         sql.move_table,
         table_id=table.table_id,
         version=version,
-        added_rows=sum(file.rows for file in added),
-        added_size=sum(file.size for file in added),
-        added_files=len(added),
+        is_news=change.is_news,
+        added_rows=change.rows,
+        added_size=change.size,
+        added_files=len(change.files),
         removed_rows=_rows(removed),
         removed_size=sum(row["file_size"] for row in removed),
         removed_files=len(removed),
@@ -202,7 +229,7 @@ def _add_snapshot(tx: Transaction, table: Table, change: Change, known: TableMet
     }
     row = tx.one(
         sql.add_snapshot,
-        snapshot_id=clock.new_id(),
+        snapshot_id=change.snapshot_id,
         table_id=table.table_id,
         version=table.current_version,
         parent_version=table.current_version - 1 or None,

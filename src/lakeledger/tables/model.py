@@ -2,10 +2,13 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from dataclasses import dataclass, field, replace
 from datetime import datetime
+from decimal import Decimal, InvalidOperation
 from typing import Any, Literal
 
+from lakeledger import clock
 from lakeledger.lake import Bounds
 from lakeledger.names import TableName
 from lakeledger.runs import Counters
@@ -16,7 +19,7 @@ Operation = Literal["append", "overwrite", "replace", "alter"]
 
 @dataclass(frozen=True)
 class Table:
-    """A table as it is now: a row of `tables`."""
+    """A table as it is now: a row of `tables`. Its rows are those of `content_version`: compactions and new columns are no news."""
 
     table_id: str
     tenant_id: str
@@ -25,6 +28,7 @@ class Table:
     name_key: str
     location: str
     current_version: int
+    content_version: int
     row_count: int
     total_size: int
     file_count: int
@@ -161,16 +165,19 @@ class Files:
 
 @dataclass(frozen=True)
 class Keys:
-    """The part of a table whose values of a column lie between two bounds, as files keep them."""
+    """The part of a table whose values of a column, by its physical name, lie between two values; times as text, as files keep them."""
 
     column: str
     low: Any
     high: Any
 
-    def may_be_in(self, bounds: Bounds) -> bool:
-        """Whether a file with these bounds may have such rows; one that says nothing may."""
-        known = bounds.get(self.column, {})
-        return not ("min" in known and known["min"] > self.high) and not ("max" in known and known["max"] < self.low)
+    def may_be_in(self, bounds: Mapping[str, Any]) -> bool:
+        """Whether a file with these bounds of the column may have such rows; one that says nothing, or something else, may."""
+        try:
+            low, high = (Decimal(bounds[side]) if isinstance(self.low, Decimal) else bounds[side] for side in ("min", "max"))
+            return bool(low <= self.high and high >= self.low)
+        except (KeyError, TypeError, InvalidOperation):
+            return True
 
 
 Retired = Literal["all"] | Partitions | Files
@@ -183,7 +190,8 @@ class Change:
 
     `retires` is the part whose files leave the table. `reads` is the part that the rows were computed from. Neither may have changed
     since `base_version`, or the change is a conflict; rows that do not depend on the table read nothing.
-    With a `batch_id`, the same batch is applied once. `counters` come from whoever computed the rows.
+    With a `batch_id`, the same batch is applied once; a change without one follows the others of its commit. `counters` come from whoever
+    computed the rows. `schema_version` is the one that the files were written for. A `replace` has the same rows in other files.
     """
 
     table: TableName
@@ -199,6 +207,13 @@ class Change:
     batch_id: str | None = None
     counters: Counters = field(default_factory=Counters)
     summary: dict[str, Any] = field(default_factory=dict)
+    schema_version: int | None = None
+    snapshot_id: str = field(default_factory=clock.new_id)
+
+    @property
+    def is_news(self) -> bool:
+        """Whether the table has other rows by it."""
+        return self.operation in ("append", "overwrite")
 
     @property
     def rows(self) -> int:
@@ -211,12 +226,14 @@ class Change:
 
 @dataclass(frozen=True)
 class Committed:
-    """A version of a table: its snapshot, whether this commit made it or found it there, and what it moved."""
+    """A version of a table: its snapshot, and whether this commit made it or found it there; if it made it, what it moved and removed."""
 
     table: Table
     snapshot: Snapshot
     applied: bool
     counters: Counters = field(default_factory=Counters)
+    metadata: TableMetadata | None = None
+    removed: tuple[str, ...] = ()
 
     @property
     def version(self) -> int:
@@ -240,6 +257,11 @@ class View:
     def placed(self, warehouse: str) -> View:
         """The view with its table's whole location."""
         return replace(self, table=self.table.placed(warehouse))
+
+    @property
+    def content_version(self) -> int:
+        """The version that brought the rows, as far as it is known: a compaction since then is no news."""
+        return self.table.content_version if self.version == self.table.current_version else self.version
 
     @property
     def paths(self) -> list[str]:

@@ -6,17 +6,17 @@ select * from tables where tenant_id = :tenant_id order by name_key
 
 -- name: add_table
 insert into tables (
-    table_id, tenant_id, schema_name, table_name, name_key, location, current_version, row_count, total_size, file_count,
-    last_modified, created_at, updated_at
-) values (:table_id, :tenant_id, :schema_name, :table_name, :name_key, :location, 0, 0, 0, 0, :now, :now, :now)
+    table_id, tenant_id, schema_name, table_name, name_key, location, current_version, content_version, row_count, total_size,
+    file_count, last_modified, created_at, updated_at
+) values (:table_id, :tenant_id, :schema_name, :table_name, :name_key, :location, 0, 0, 0, 0, 0, :now, :now, :now)
 returning *
 
 -- name: move_table
 -- The one place where a table gets its next version: nobody else may have given it in between.
 update tables
-   set current_version = :version, row_count = row_count + :added_rows - :removed_rows,
+   set current_version = :version, content_version = case when :is_news then :version else content_version end, row_count = row_count + :added_rows - :removed_rows,
        total_size = total_size + :added_size - :removed_size, file_count = file_count + :added_files - :removed_files,
-       last_modified = :now, updated_at = :now
+       last_modified = case when :is_news then :now else last_modified end, updated_at = :now
  where tenant_id = :tenant_id and table_id = :table_id and current_version = :version - 1
 returning *
 
@@ -71,30 +71,30 @@ select f.id, :tenant_id, :table_id, f.file_name, f.file_path, f.file_size, :file
 -- name: retire_all
 update table_files set state = 'retired', removed_version = :version
  where tenant_id = :tenant_id and table_id = :table_id and state = 'live'
-returning row_count, file_size
+returning row_count, file_size, file_path
 
 -- name: retire_partitions@sqlite
 update table_files set state = 'retired', removed_version = :version
  where tenant_id = :tenant_id and table_id = :table_id and state = 'live' and partition_path in (select value from json_each(:paths))
-returning row_count, file_size
+returning row_count, file_size, file_path
 
 -- name: retire_partitions@postgres
 update table_files set state = 'retired', removed_version = :version
  where tenant_id = :tenant_id and table_id = :table_id and state = 'live'
    and partition_path = any(array(select jsonb_array_elements_text(:paths)))
-returning row_count, file_size
+returning row_count, file_size, file_path
 
 -- name: retire_files@sqlite
 -- `removed_version is null` and not `state = 'live'`: found by the path, not by walking all that is live.
 update table_files set state = 'retired', removed_version = :version
  where tenant_id = :tenant_id and table_id = :table_id and removed_version is null and file_path in (select value from json_each(:paths))
-returning row_count, file_size
+returning row_count, file_size, file_path
 
 -- name: retire_files@postgres
 update table_files set state = 'retired', removed_version = :version
  where tenant_id = :tenant_id and table_id = :table_id and removed_version is null
    and file_path = any(array(select jsonb_array_elements_text(:paths)))
-returning row_count, file_size
+returning row_count, file_size, file_path
 
 -- name: count_live@sqlite
 select count(*) as files from table_files
@@ -107,15 +107,23 @@ select count(*) as files from table_files
 
 -- name: bounds_touched_since
 -- Once each, though a file may have come and gone since: its bounds cannot be compared by the database.
-select column_bounds from table_files where tenant_id = :tenant_id and table_id = :table_id and added_version > :version
+-- What a compaction did touches nothing: the same rows are in other files.
+select column_bounds -> :column as bounds from table_files f
+ where tenant_id = :tenant_id and table_id = :table_id and added_version > :version
+   and not exists (select 1 from table_snapshots s where s.table_id = f.table_id and s.version = f.added_version and s.operation = 'replace')
 union all
-select column_bounds from table_files
+select column_bounds -> :column as bounds from table_files f
  where tenant_id = :tenant_id and table_id = :table_id and removed_version > :version and added_version <= :version
+   and not exists (select 1 from table_snapshots s where s.table_id = f.table_id and s.version = f.removed_version and s.operation = 'replace')
 
 -- name: partitions_touched_since
-select partition_path from table_files where tenant_id = :tenant_id and table_id = :table_id and added_version > :version
+select partition_path from table_files f
+ where tenant_id = :tenant_id and table_id = :table_id and added_version > :version
+   and not exists (select 1 from table_snapshots s where s.table_id = f.table_id and s.version = f.added_version and s.operation = 'replace')
 union
-select partition_path from table_files where tenant_id = :tenant_id and table_id = :table_id and removed_version > :version
+select partition_path from table_files f
+ where tenant_id = :tenant_id and table_id = :table_id and removed_version > :version
+   and not exists (select 1 from table_snapshots s where s.table_id = f.table_id and s.version = f.removed_version and s.operation = 'replace')
 
 -- name: add_snapshot
 insert into table_snapshots (

@@ -11,6 +11,9 @@ from typing import Any
 from lakeledger import codec
 from lakeledger.errors import Conflict, Invalid
 
+# What the physical names of a table begin with whose files are those of another table's writes, too, and no other column's.
+ASIDE = "lakeledger_aside"
+
 Schema = dict[str, Any]
 Field = dict[str, Any]
 
@@ -20,17 +23,17 @@ def normalise(schema: Schema) -> Schema:
     return {"type": "struct", "fields": [_published(field) for field in schema["fields"]]}
 
 
-def identify(schema: Schema, current: Schema | None, used: Sequence[str], avoid: Iterable[str] = ()) -> tuple[Schema, list[str]]:
+def identify(schema: Schema, current: Schema | None, used: Sequence[str], prefix: str = "") -> tuple[Schema, list[str]]:
     """The schema with ids and physical names, and every physical name that its table has used: the n-th is that of the column with id n.
 
-    A column is the same as a current one if name and type are. New ones `avoid` the names that their files need for something else.
+    A column is the same as a current one if name and type are. The physical names of new ones begin with the prefix.
     """
     known = _by_name(current)
-    names, taken, fields = list(used), {codec.fold(name) for name in (*used, *avoid)}, []
+    names, taken, fields = list(used), {codec.fold(name) for name in used}, []
     for field in schema["fields"]:
         same = known.get(codec.fold(field["name"]))
         if same is None or same["type"] != field["type"]:
-            names.append(field.get("physical_name") or _free_name(field["name"], taken, len(names) + 1))
+            names.append(field.get("physical_name") or _free_name(prefix + field["name"], taken, len(names) + 1))
             taken.add(codec.fold(names[-1]))
             same = {"id": len(names), "physical_name": names[-1]}
         fields.append({**field, "id": same["id"], "physical_name": same["physical_name"]})
@@ -82,6 +85,10 @@ def check_readable(table: str, schema: Schema, format_: str) -> None:
     """Raise Invalid for what Spark would write and could not read again."""
     if not schema["fields"]:
         raise Invalid(f"the data for {table} has no columns")
+    if reserved := [name for name in column_names(schema) if codec.fold(name).startswith(ASIDE)]:
+        raise Invalid(
+            f"the data for {table} has a column {reserved[0]}: names that begin with {ASIDE} are kept for rows that are set aside"
+        )
     for type_ in _types(schema):
         folded = [codec.fold(field["name"]) for field in type_.get("fields", ())]
         if doubled := sorted({name for name in folded if folded.count(name) > 1}):

@@ -67,9 +67,9 @@ def put_metadata(
         format=layout.format,
         compression=compression,
         partition_by=list(layout.partition_by),
-        sort_by=[],
-        engine_config={},
-        properties={},
+        sort_by=latest.sort_by if latest else [],
+        engine_config=latest.engine_config if latest else {},
+        properties=latest.properties if latest else {},
     )
     return TableMetadata(**(row or {}))
 

@@ -108,6 +108,7 @@ create table tables (
     name_key        text not null,
     location        text not null,
     current_version bigint not null,
+    content_version bigint not null,
     row_count       bigint not null,
     total_size      bigint not null,
     file_count      bigint not null,
