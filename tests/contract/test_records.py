@@ -117,3 +117,14 @@ def test_a_fact_comes_back_as_it_was_written(ledger: Ledger) -> None:
     assert fact is not None
     assert (fact.record_id, fact.target, fact.context, fact.payload) == (record_id, target, context, payload)
     assert (fact.version, fact.quality, fact.extras, fact.produced_at) == ("1.0", {"score": 0.5}, {"x": []}, tx.now)
+
+
+def test_a_source_that_is_named_by_its_url_keeps_its_password_to_itself(ledger: Ledger) -> None:
+    target = MetadataTarget("postgresql://ann:hunter2@db/shop", "shop", "orders")
+    context = MetadataContext(job_id="https://ann:hunter2@airflow/dag", run_id="r")
+    with ledger.store.write() as tx:
+        records.add(tx, NewRecord(target, context, "volume", {}, "test"))
+    kept = ledger.records.latest("volume", "shop.orders")
+    assert kept is not None
+    assert "hunter2" not in f"{kept.target} {kept.context}"
+    assert (kept.target.table, kept.context.run_id) == ("orders", "r")

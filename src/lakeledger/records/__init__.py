@@ -55,9 +55,10 @@ class NewRecord:
             return
         for name in ("payload", "quality", "extras"):
             object.__setattr__(self, name, _without_secrets(getattr(self, name)))
+        # Other tools name a source by its URL, with the password in it.
         for name in ("target", "context"):
             about = getattr(self, name)
-            object.__setattr__(self, name, replace(about, extras=_without_secrets(about.extras)) if about.extras else about)
+            object.__setattr__(self, name, replace(about, **_without_secrets(vars(about))))
 
 
 @dataclass(frozen=True)
