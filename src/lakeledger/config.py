@@ -18,6 +18,7 @@ from lakeledger.redaction import scrub
 FILE_NAME = "lakeledger.toml"
 DEFAULT_URL = "sqlite:///lakeledger.db"
 DEFAULT_WAREHOUSE = "warehouse"
+DEFAULT_CONNECTIONS = 16
 
 _TENANT = re.compile(r"^[a-z][a-z0-9_]{0,62}$")
 
@@ -27,7 +28,7 @@ _EXAMPLES = {
     "warehouse": "write a folder or a URL",
     "tenant": "write a name such as default",
 }
-_SETTINGS = {"url": str, "warehouse": str, "tenant": str, "lease_seconds": _NUMBER, "outage_seconds": _NUMBER}
+_SETTINGS = {"url": str, "warehouse": str, "tenant": str, "lease_seconds": _NUMBER, "outage_seconds": _NUMBER, "max_connections": int}
 _SECTIONS: dict[str, dict[str, Any]] = {
     "spark": {"master": str, "remote": str, "app_name": str, "conf": dict},
     "retention": {
@@ -137,6 +138,10 @@ class Settings:
     tenant: str = _setting("whose ledger this is: lower-case letters, digits, underscores", "default")
     lease_seconds: float = _setting("how long a run may be silent before it counts as lost", 60.0)
     outage_seconds: float = _setting("how long work in progress waits for a ledger that is away before it gives up", 300.0)
+    max_connections: int = _setting(
+        "how many connections to the ledger's database one process uses at once, for all its tenants; whoever needs one more waits",
+        DEFAULT_CONNECTIONS,
+    )
     spark: SparkSettings = field(default_factory=SparkSettings)
     retention: RetentionSettings = field(default_factory=RetentionSettings)
     capture: CaptureSettings = field(default_factory=CaptureSettings)
@@ -145,7 +150,7 @@ class Settings:
     file: Path | None = None
 
     def __post_init__(self) -> None:
-        if not _TENANT.fullmatch(self.tenant):
+        if not _TENANT.fullmatch(str(self.tenant)):
             raise Invalid(f"tenant {self.tenant!r} must match {_TENANT.pattern}: lower-case letters, digits, underscores")
         if self.warehouse and scrub(self.warehouse) != self.warehouse:
             raise Invalid(
@@ -155,6 +160,8 @@ class Settings:
             raise Invalid(f"lease_seconds must be positive, not {self.lease_seconds}")
         if not 0 <= self.outage_seconds < float("inf"):
             raise Invalid(f"outage_seconds must not be negative, not {self.outage_seconds}")
+        if self.max_connections < 1:
+            raise Invalid(f"max_connections must be at least 1, not {self.max_connections}")
 
     @property
     def warehouse_uri(self) -> str:

@@ -4,14 +4,15 @@ from __future__ import annotations
 
 import threading
 from collections.abc import Callable, Iterator, Sequence
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 from dataclasses import replace
 from datetime import datetime
 from pathlib import Path
 from types import TracebackType
 from typing import TYPE_CHECKING, Any, Self
+from weakref import WeakSet
 
-from lakeledger import codec, config, db
+from lakeledger import codec, config
 from lakeledger.codec import Id
 from lakeledger.columns import Columns
 from lakeledger.config import Settings, SparkSettings
@@ -26,12 +27,13 @@ from lakeledger.pipelines.sources import Source as DataSource
 from lakeledger.pipelines.translating import translating
 from lakeledger.pipelines.write import write
 from lakeledger.records import Records
-from lakeledger.runs import ActiveRun, ActiveStep, DoneBy, Fence, NewRun, Runs, this_worker, user_name
+from lakeledger.runs import ActiveRun, ActiveStep, DoneBy, Fence, Heartbeats, NewRun, Runs, this_worker, user_name
 from lakeledger.runs import store as run_store
 from lakeledger.runs.explain import Explanation, explain
-from lakeledger.sync import Advance, Capture, Source, parse_source
-from lakeledger.sync.kinds import PositionLike, as_position
+from lakeledger.sync import Advance, Capture, Source
+from lakeledger.sync.kinds import PositionLike
 from lakeledger.sync.lost_steps import note_lost_step
+from lakeledger.sync.model import as_advance
 from lakeledger.tables import Committed, TableName, Tables, parse_name
 from lakeledger.tables import store as table_store
 from lakeledger.tables.checksums import Checksums
@@ -53,21 +55,22 @@ class Ledger:
         self, settings: Settings, spark: SparkSession | None = None, start_spark: Callable[[SparkSettings], SparkSession] | None = None
     ) -> None:
         self.settings = settings
-        self.database = db.open(settings.database_url)
-        try:
-            migrate.migrate(self.database)
-        except BaseException:
-            self.database.close()
-            raise
-        store = Store(self.database, settings.tenant, settings.outage_seconds)
-        self._warehouse = Warehouse(store, settings)
+        store = migrate.open_store(settings)
+        self.database = store.database
+        self._threads: WeakSet[Checksums | Heartbeats] = WeakSet()
         self._spark = spark
         self._owns_spark = spark is None
         self._sessions = Sessions(settings.spark.conf)
         self._start_spark = start_spark
         self._spark_lock = threading.Lock()
+        self._open_for(store)
+
+    def _open_for(self, store: Store) -> None:
+        """Have a warehouse and a background of one's own, for that tenant."""
+        self._warehouse = Warehouse(store, self.settings)
         self._wire(store)
         self._checksums = Checksums(store, self.sync.background("checksums"))
+        self._threads.add(self._checksums)
 
     def _wire(self, store: Store) -> None:
         settings = self.settings
@@ -83,6 +86,16 @@ class Ledger:
         self.dead_letters = self.sync.dead_letters
         self.records = Records(self.store)
         self.changes = Changes(self.store)
+        self._threads.add(self.sync.runs.heartbeats)
+
+    def for_tenant(self, tenant: str) -> Ledger:
+        """The same ledger for another tenant, over the same connections and the same Spark. Raises Invalid for what is no name.
+
+        To close it ends what runs in the background for it, and nothing else; to close this one closes all of them.
+        """
+        from lakeledger.bound import TenantLedger
+
+        return TenantLedger(self, tenant)
 
     def __enter__(self) -> Self:
         return self
@@ -91,9 +104,10 @@ class Ledger:
         self.close()
 
     def close(self) -> None:
-        """Finish what runs in the background and close the store. Spark is left running: it may be shared."""
-        self._checksums.close()
-        self.sync.close()
+        """Finish what runs in the background, for every tenant, and close the store. Spark is left running: it may be shared."""
+        with suppress(KeyError):  # none is left
+            while True:
+                self._threads.pop().close()
         self.database.close()
 
     def settle(self) -> None:
@@ -199,7 +213,7 @@ class Ledger:
             evolve=evolve,
             base_version=base_version,
             batch_id=_text(batch_id),
-            position=_advance(position),
+            position=as_advance(position),
         )
         return self._write(frame, request, run)
 
@@ -228,7 +242,7 @@ class Ledger:
             format=format,
             partition_by=None if partition_by is None else tuple(partition_by),
             batch_id=_text(batch_id),
-            position=_advance(position),
+            position=as_advance(position),
         )
         return self._write(frame, request, run)
 
@@ -311,6 +325,8 @@ class Ledger:
 
     def bound_to(self, step: ActiveStep, spark: Callable[[], SparkSession]) -> Ledger:
         """The ledger for one task, on the Spark session that can be stopped for it: what it writes, it writes in that step's name."""
+        from lakeledger.bound import TaskLedger
+
         return TaskLedger(self, step, spark)
 
     def _begin(self, new: NewRun) -> ActiveRun:
@@ -344,45 +360,6 @@ class Ledger:
         )
 
 
-class TaskLedger(Ledger):
-    """The ledger as a task has it: whatever it writes, it writes in the name of its step, and no longer once that has ended.
-
-    A run that the task begins is part of the task's run (`parent_run_id`), with a lease and an end of its own, but it commits only while
-    the step may.
-    """
-
-    def __init__(self, whole: Ledger, step: ActiveStep, spark: Callable[[], SparkSession]) -> None:
-        vars(self).update(vars(whole))  # the same database, settings and background
-        self._whole = whole
-        self._step = step
-        self._task_spark = spark
-        self._wire(replace(whole.store, check=lambda tx: run_store.check_fence(tx, step.fence)))
-
-    @property
-    def spark(self) -> SparkSession:
-        """The Spark session of the task."""
-        return self._task_spark()
-
-    def close(self) -> None:
-        """Stop what runs in the background for this task. The ledger itself stays open: others use it."""
-        self.sync.close()
-
-    def _begin(self, new: NewRun) -> ActiveRun:
-        part = replace(new, parent_run_id=new.parent_run_id or self._step.fence.run_id)
-        failures = self._whole.sync.background("heartbeats")
-        return ActiveRun(self._whole.store, part, self.worker, self.settings.lease_seconds, note_lost_step, self._step.fence, failures)
-
-    def _fence(self, run: ActiveRun | ActiveStep | None) -> Fence:
-        if run is None or run.fence.run_id == self._step.fence.run_id:
-            return self._step.fence
-        return replace(run.fence, within=self._step.fence)
-
-    def context(self) -> Context:
-        """What work of this task is given."""
-        # The commit checks the fence itself; what has to be settled after it is no longer the task's business.
-        return replace(super().context(), store=self._whole.store)
-
-
 def open(
     target: str | Settings | None = None, *, warehouse: str | None = None, tenant: str | None = None, spark: SparkSession | None = None
 ) -> Ledger:
@@ -394,18 +371,6 @@ def open(
         config.check_given(warehouse=warehouse, tenant=tenant)
         return Ledger(replace(target, warehouse=warehouse or target.warehouse, tenant=tenant or target.tenant), spark)
     return Ledger(config.load(url=target, warehouse=warehouse, tenant=tenant), spark)
-
-
-def _advance(position: Advance | tuple[str | Source, PositionLike] | None) -> Advance | None:
-    if position is None or isinstance(position, Advance):
-        return position
-    try:
-        source, to = position
-    except (TypeError, ValueError) as error:
-        raise Invalid(
-            "position must be Advance(…) or a pair (source, position), for example ('shop.orders', TimestampPosition(…))"
-        ) from error
-    return Advance(parse_source(source) if isinstance(source, str) else source, as_position(to))
 
 
 def _check_frame(frame: object, table: TableName) -> None:

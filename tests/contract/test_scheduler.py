@@ -5,6 +5,7 @@ from __future__ import annotations
 import os
 import threading
 from collections.abc import Iterator
+from concurrent.futures import ThreadPoolExecutor
 from contextlib import contextmanager
 from dataclasses import dataclass, replace
 from datetime import UTC, datetime, timedelta
@@ -549,3 +550,16 @@ def stopped() -> threading.Event:
     event = threading.Event()
     event.set()
     return event
+
+
+def test_what_is_asked_for_starts_without_waiting_for_the_next_look(world: World) -> None:
+    job_id, stop = world.job(), threading.Event()
+    scheduler = world.scheduler(look_seconds=1_000, lease_seconds=3_000)
+    with ThreadPoolExecutor(1) as pool:
+        running = pool.submit(scheduler.run, stop)
+        wait_until(lambda: scheduler._tidied_at is not None)
+        world.backend.run_now(job_id)
+        wait_until(lambda: bool(world.started))
+        world.gate.set()
+        stop.set()
+        running.result(20)

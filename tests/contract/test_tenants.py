@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import gc
+import threading
 import uuid
 from collections.abc import Iterator
 from contextlib import contextmanager
@@ -11,10 +13,10 @@ import pytest
 from psycopg.types.json import Jsonb
 
 from contract.making import ORDERS, append, change, dump, expire_lease, new_file, opened, put, table_names
-from lakeledger import Advance, Fenced, Ledger, NotFound, NumberPosition
+from lakeledger import Advance, Fenced, Forbidden, Invalid, Ledger, NotFound, NumberPosition
 from lakeledger.db import migrate
 from lakeledger.runs import cancelled
-from lakeledger.sync import parse_source
+from lakeledger.sync import NewSync, parse_source
 from postgres_server import Server
 
 FOREIGN = Jsonb({"tenant_id": "globex", "record_id": "x"})
@@ -84,6 +86,72 @@ def test_the_same_names_belong_to_each_tenant_alone(acme: Ledger, globex: Ledger
     assert [len(ledger.runs.list()) for ledger in (acme, globex)] == [2, 2]
     assert [ledger.tables.get(ORDERS).current_version for ledger in (acme, globex)] == [1, 1]
     assert [ledger.positions.get("shop.orders").version for ledger in (acme, globex)] == [1, 1]
+
+
+def test_the_same_ledger_serves_other_tenants(ledger: Ledger, url: str) -> None:
+    acme, globex = ledger.for_tenant("acme"), ledger.for_tenant("globex")
+    run_id = work(acme)
+    assert (acme.settings.tenant, acme.store.tenant_id) == ("acme", "acme")
+    assert acme.database is ledger.database
+    assert acme.warehouse == ledger.warehouse.removesuffix("/default") + "/acme"
+    assert [run.id for run in acme.for_tenant("acme").runs.list()] == [run_id]
+    for each in (globex, ledger, acme.for_tenant("default")):
+        assert each.runs.list() == []
+        assert each.tables.list() == []
+    with opened(url, "acme") as apart:
+        assert apart.runs.get(run_id).status == "COMPLETED"
+
+
+@pytest.mark.parametrize("name", ["", " ", "Acme", "a-b", "1st", "a" * 64, "acme;", None, 7])
+def test_a_name_that_is_no_tenants_is_refused(ledger: Ledger, name: str) -> None:
+    with pytest.raises(Invalid, match="tenant"):
+        ledger.for_tenant(name)
+
+
+def test_to_close_a_tenants_ledger_closes_nothing_else(ledger: Ledger) -> None:
+    with ledger.for_tenant("acme") as acme:
+        work(acme)
+        sync = acme.sync.runs.start(NewSync("shop", "batch"))
+        beats = acme.sync.runs.heartbeats
+        assert beats._thread
+    assert not beats._thread.is_alive()
+    assert ledger.runs.list() == []
+    assert ledger.for_tenant("acme").sync.runs.get(sync.id).status == "running"
+
+
+def test_to_close_the_whole_ledger_ends_what_runs_for_its_tenants(url: str) -> None:
+    with opened(url) as ledger:
+        acme = ledger.for_tenant("acme")
+        acme.sync.runs.start(NewSync("shop", "batch"))
+        beats = acme.sync.runs.heartbeats
+        del acme  # nobody has it any more, and yet its run is kept alive
+        assert beats._thread
+        assert beats._thread.is_alive()
+    assert not beats._thread.is_alive()
+    assert ledger.database.connections() == {"in_use": 0, "idle": 0}
+
+
+def test_a_tenants_ledger_that_nobody_has_leaves_nothing_behind(ledger: Ledger) -> None:
+    for number in range(50):
+        assert ledger.for_tenant(f"tenant_{number}").runs.list() == []
+    gc.collect()
+    assert len(ledger._threads) == 2
+    assert [thread for thread in threading.enumerate() if thread.name in ("heartbeats", "checksums")] == []
+
+
+def test_a_task_cannot_leave_its_step_by_another_tenants_door(ledger: Ledger) -> None:
+    acme = ledger.for_tenant("acme")
+    with acme.run("orders") as run:
+        with run.step("load") as step:
+            task = acme.bound_to(step, lambda: pytest.fail("no Spark is needed"))
+            with pytest.raises(Forbidden, match="a task of tenant acme cannot work for tenant globex"):
+                task.for_tenant("globex")
+            again = task.for_tenant("acme")
+            again.positions.advance("shop", NumberPosition(1))
+        with pytest.raises(Fenced):
+            again.positions.advance("shop", NumberPosition(2))
+    assert ledger.for_tenant("globex").positions.list() == []
+    assert acme.positions.get("shop").position == NumberPosition(1)
 
 
 def test_recovery_ends_only_the_tenants_own_runs(acme: Ledger, globex: Ledger) -> None:

@@ -6,9 +6,9 @@ import os
 from collections.abc import Callable
 from dataclasses import dataclass
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, Protocol
+from typing import TYPE_CHECKING, Protocol
 
-from lakeledger import config, db
+from lakeledger import config
 from lakeledger.background import Failures
 from lakeledger.config import Settings
 from lakeledger.control import table as tables
@@ -69,7 +69,7 @@ def open_control(
             raise Invalid(f"{name} cannot be empty: name one, or leave it out for the one in the settings")
     if ledger is None or isinstance(ledger, str):
         settings, worker = config.load(url=ledger), this_worker()
-        store = _open_store(settings)
+        store = migrate.open_store(settings)
     elif not isinstance(getattr(ledger, "store", None), Store):
         raise Invalid(f"ledger is a {type(ledger).__name__}, which is neither the URL of a ledger nor an open one")
     else:
@@ -130,13 +130,3 @@ def base_of(location: str, settings: Settings) -> Path:
 def _settings_above(location: str) -> Path | None:
     found = config.find_file(Path(location).parent)
     return found.parent if found else None
-
-
-def _open_store(settings: Settings) -> Store:
-    database: Any = db.open(settings.database_url)
-    try:
-        migrate.migrate(database)
-    except BaseException:
-        database.close()
-        raise
-    return Store(database, settings.tenant)

@@ -9,6 +9,7 @@ from __future__ import annotations
 import logging
 import random
 import re
+import threading
 import time
 from collections.abc import Callable, Iterable, Iterator, Mapping
 from contextlib import AbstractContextManager, contextmanager
@@ -17,6 +18,7 @@ from datetime import datetime
 from typing import Any, Protocol, TypeVar
 
 from lakeledger import codec
+from lakeledger.config import DEFAULT_CONNECTIONS
 from lakeledger.db.queries import Query
 from lakeledger.errors import Invalid, Unavailable
 from lakeledger.redaction import scrub
@@ -104,6 +106,17 @@ class Database(Protocol):
         """A text that stays the same as long as nobody, in any process, has committed anything."""
         ...
 
+    def mark(self) -> str:
+        """A mark of this moment for `wait`: take it before you look at what may change, and no commit is missed between the two."""
+        ...
+
+    def wait(self, timeout: float, since: str | None = None) -> bool:
+        """True as soon as anybody, in any process, has committed since that mark, or since now; False if the time is up.
+
+        It takes no connection of the pool, and raises nothing: after an outage it is True, since something may have changed.
+        """
+        ...
+
     def connections(self) -> dict[str, int]:
         """How many connections of this process are `in_use` and how many `idle`."""
         ...
@@ -157,6 +170,13 @@ class Store:
             time.sleep(min(left, pause * random.uniform(0.5, 1)))  # noqa: S311 - jitter, no secret
             pause = min(2 * pause, LONGEST_PAUSE_SECONDS)
 
+    def rest(self, seconds: float, since: str | None, stop: threading.Event) -> None:
+        """Until somebody commits, the time is up or `stop` is set, whichever is first; that it is set is seen within a second."""
+        ends = time.monotonic() + seconds
+        while not stop.is_set() and (left := ends - time.monotonic()) > 0:
+            if self.database.wait(min(left, 1.0), since):
+                return
+
 
 def to_json(value: Any) -> str:
     """A document as a column keeps it. Raises Invalid for what JSON does not know."""
@@ -171,8 +191,8 @@ def unkept(error: Exception) -> str:
     return f"the ledger cannot keep that value ({type(error).__name__}: {error}): give what JSON knows"
 
 
-def open(url: str, schema: str | None = None) -> Database:
-    """The database at `sqlite:///path` or `postgresql://…`, there in that schema.
+def open(url: str, schema: str | None = None, connections: int = DEFAULT_CONNECTIONS) -> Database:
+    """The database at `sqlite:///path` or `postgresql://…`, there in that schema, over at most so many connections.
 
     Raises Invalid, Unavailable or NotInstalled.
     """
@@ -183,10 +203,10 @@ def open(url: str, schema: str | None = None) -> Database:
         case "sqlite":
             from lakeledger.db.sqlite import SqliteDatabase
 
-            return SqliteDatabase(url)
+            return SqliteDatabase(url, connections)
         case "postgresql" | "postgres":
             from lakeledger.db.postgres import PostgresDatabase
 
-            return PostgresDatabase(url, schema)
+            return PostgresDatabase(url, schema, connections)
         case _:
             raise Invalid(f"cannot open {scrub(url)!r}: use sqlite:///path/to/file.db or postgresql://user@host/database")

@@ -8,7 +8,9 @@ from dataclasses import dataclass
 from datetime import datetime
 from importlib.resources import files
 
-from lakeledger.db import Database, Transaction, derived
+from lakeledger import db
+from lakeledger.config import Settings
+from lakeledger.db import Database, Store, Transaction, derived
 from lakeledger.db.queries import statement
 from lakeledger.errors import Failed
 
@@ -71,6 +73,17 @@ def migrate(database: Database) -> list[Migration]:
         if todo:
             derived.install(database, tx)
     return todo
+
+
+def open_store(settings: Settings, schema: str | None = None) -> Store:
+    """The ledger's store as the settings' tenant sees it, brought to this release. Raises Invalid, Unavailable, NotInstalled or Failed."""
+    database = db.open(settings.database_url, schema, settings.max_connections)
+    try:
+        migrate(database)
+    except BaseException:
+        database.close()
+        raise
+    return Store(database, settings.tenant, settings.outage_seconds)
 
 
 def status(database: Database) -> list[Step]:

@@ -8,6 +8,7 @@ from datetime import datetime
 from functools import lru_cache
 from typing import Any, cast
 
+from lakeledger.config import DEFAULT_CONNECTIONS
 from lakeledger.db import Cursor, Transaction, to_json, unkept
 from lakeledger.db.pool import Pool
 from lakeledger.errors import Conflict, Failed, Forbidden, Invalid, LakeledgerError, NotInstalled, Unavailable
@@ -18,6 +19,8 @@ try:
     from psycopg import sql
     from psycopg.rows import dict_row
     from psycopg.types.json import Jsonb
+
+    from lakeledger.db.listening import Listener
 except ImportError as error:
     raise NotInstalled("PostgreSQL needs psycopg: pip install 'lakeledger[postgres]'") from error
 
@@ -40,18 +43,20 @@ _CLIENT_BOUNDS = {"keepalives": 1, "keepalives_idle": 10, "keepalives_interval":
 # One round trip: begin, bind the tenant for row-level security, wait for the writers before, then read the database's clock.
 # What a writer reads after it waited for the lock must be what the writer before it left, whatever the server's default is.
 # Writers of a tenant go one after the other, those of different tenants side by side. Whoever is bound to no tenant, as a migration
-# or SQL typed by hand is (see 0002_change_log.postgres.sql), goes alone.
+# or SQL typed by hand is (see 0002_change_log.postgres.sql), goes alone. With its commit whoever waits for one is told (see listening.py).
 _BEGIN_WRITE = """
 begin isolation level read committed read write;
 select set_config('lakeledger.tenant', {tenant}, true),
        pg_advisory_xact_lock_shared(hashtext('lakeledger.writer'), hashtext(current_schema())),
        pg_advisory_xact_lock(hashtext('lakeledger.writer.' || current_schema()), hashtext({tenant})),
+       pg_notify('lakeledger', current_schema()),
        clock_timestamp() as now
 """
 _BEGIN_WRITE_ALONE = """
 begin isolation level read committed read write;
 select set_config('lakeledger.tenant', {tenant}, true),
        pg_advisory_xact_lock(hashtext('lakeledger.writer'), hashtext(current_schema())),
+       pg_notify('lakeledger', current_schema()),
        clock_timestamp() as now
 """
 _BEGIN_READ = """
@@ -80,12 +85,13 @@ class PostgresDatabase:
 
     dialect = "postgres"
 
-    def __init__(self, url: str, schema: str | None = None) -> None:
+    def __init__(self, url: str, schema: str | None = None, connections: int = DEFAULT_CONNECTIONS) -> None:
         self.url = scrub("%20".join(url.split()))
         self._target = url
         self._options = self._url_options()
         self._schema = schema or (None if "search_path" in self._options else DEFAULT_SCHEMA)
-        self._pool = Pool(self._connect, is_stale=_is_stale)
+        self._pool = Pool(self._connect, _is_stale, connections)
+        self._listener = Listener(self._connect, CONNECT_SECONDS)
         with self._translated(), self._pool.connection():
             pass  # whoever opens it hears at once that it cannot be reached
 
@@ -117,10 +123,17 @@ class PostgresDatabase:
         with self._translated(), self._pool.connection(lambda each: found.append(each.execute(ask).fetchone())):
             return str(found[-1]["stamp"])
 
+    def mark(self) -> str:
+        return self._listener.mark()
+
+    def wait(self, timeout: float, since: str | None = None) -> bool:
+        return self._listener.wait(timeout, since or self.mark())
+
     def connections(self) -> dict[str, int]:
         return self._pool.usage()
 
     def close(self) -> None:
+        self._listener.close()
         self._pool.close()
 
     def _connect(self) -> psycopg.Connection[dict[str, Any]]:

@@ -13,12 +13,15 @@ from pathlib import Path
 from typing import Any
 
 from lakeledger import clock, codec
+from lakeledger.config import DEFAULT_CONNECTIONS
 from lakeledger.db import Cursor, Transaction, to_json, unkept
 from lakeledger.db.pool import Pool
-from lakeledger.errors import Conflict, Failed, Invalid, Unavailable
+from lakeledger.errors import Conflict, Failed, Invalid, LakeledgerError, Unavailable
 
 BUSY_SECONDS = 30.0
 RETRY_SECONDS = 0.005
+# How often it is asked, by whoever waits, whether somebody has committed.
+POLL_SECONDS = 0.05
 
 
 class SqliteDatabase:
@@ -26,24 +29,24 @@ class SqliteDatabase:
 
     dialect = "sqlite"
 
-    def __init__(self, url: str) -> None:
+    def __init__(self, url: str, connections: int = DEFAULT_CONNECTIONS) -> None:
         path = url.removeprefix("sqlite://")
         if not path.startswith("/") or path == "/" or ":memory:" in path:
             raise Invalid(f"cannot open {url!r}: write sqlite:///file.db (relative) or sqlite:////folder/file.db (absolute)")
         self.path = Path(path[1:])
         self.url = url
-        self._readers = Pool(lambda: self._connect(read_only=True))
-        self._writers = Pool(self._connect)
+        self._pool = Pool(self._connect, size=connections)
         self._writing = threading.Lock()
         self._watcher: sqlite3.Connection | None = None
         self._watching = threading.Lock()
+        self._closed = threading.Event()
         self._prepare()
 
     @contextmanager
     def transaction(self, tenant_id: str, *, write: bool) -> Iterator[Transaction]:
-        pool = self._writers if write else self._readers
-        with self._translated(), self._turn() if write else nullcontext(), pool.connection() as connection:
-            connection.execute("begin immediate" if write else "begin")
+        # There is one writer: it need not wait for a connection, too, which readers that wait for it may have.
+        begin = _begin_write if write else _begin_read
+        with self._translated(), self._turn() if write else nullcontext(), self._pool.connection(begin, at_once=write) as connection:
             try:
                 yield Transaction(tenant_id, clock.now(), self.dialect, _Bound(connection))
             except BaseException:
@@ -74,16 +77,31 @@ class SqliteDatabase:
     def stamp(self) -> str:
         # A connection of its own: what it sees change was committed by others, and here all writers are others.
         with self._translated(), self._watching:
-            self._watcher = self._watcher or self._connect(read_only=True)
+            self._watcher = self._watcher or self._connect()
             return str(self._watcher.execute("pragma data_version").fetchone()[0])
 
+    def mark(self) -> str:
+        return self.stamp()
+
+    def wait(self, timeout: float, since: str | None = None) -> bool:
+        ends = time.monotonic() + timeout
+        try:
+            known = since or self.stamp()
+            while self.stamp() == known:
+                left = ends - time.monotonic()
+                if left <= 0 or self._closed.is_set():
+                    return False
+                self._closed.wait(min(left, POLL_SECONDS))
+        except LakeledgerError:  # whoever looks is told what is wrong
+            self._closed.wait(min(timeout, POLL_SECONDS))
+        return True
+
     def connections(self) -> dict[str, int]:
-        reading, writing = self._readers.usage(), self._writers.usage()
-        return {name: reading[name] + writing[name] for name in reading}
+        return self._pool.usage()
 
     def close(self) -> None:
-        self._readers.close()
-        self._writers.close()
+        self._closed.set()
+        self._pool.close()
         with self._watching:
             if self._watcher:
                 self._watcher.close()
@@ -94,11 +112,11 @@ class SqliteDatabase:
             self.path.parent.mkdir(parents=True, exist_ok=True)
         except OSError as error:
             raise Invalid(f"cannot create the ledger at {self.path}: {error.strerror}; choose a writable folder with --url") from error
-        with self._translated(), self._writers.connection() as connection:
+        with self._translated(), self._pool.connection() as connection:
             _use_wal(connection)
             connection.execute("select count(*) from sqlite_master")
 
-    def _connect(self, *, read_only: bool = False) -> sqlite3.Connection:
+    def _connect(self) -> sqlite3.Connection:
         for declared, convert in _CONVERTERS.items():
             sqlite3.register_converter(declared, convert)
         connection = sqlite3.connect(
@@ -107,7 +125,6 @@ class SqliteDatabase:
         connection.row_factory = sqlite3.Row
         connection.execute("pragma foreign_keys = on")
         connection.execute("pragma synchronous = full")
-        connection.execute(f"pragma query_only = {'on' if read_only else 'off'}")
         return connection
 
     @contextmanager
@@ -147,6 +164,16 @@ class _Bound:
 
     def executemany(self, text: str, rows: Iterable[Mapping[str, Any]]) -> Cursor:
         return self._connection.executemany(text, (_encoded(row) for row in rows))
+
+
+def _begin_read(connection: sqlite3.Connection) -> None:
+    connection.execute("pragma query_only = on")
+    connection.execute("begin")
+
+
+def _begin_write(connection: sqlite3.Connection) -> None:
+    connection.execute("pragma query_only = off")
+    connection.execute("begin immediate")
 
 
 def _use_wal(connection: sqlite3.Connection) -> None:

@@ -31,6 +31,8 @@ from lakeledger.runs.model import storable
 
 LEASE_SECONDS = 60.0
 PARALLEL_RUNS = 8
+# How soon a look follows another at the earliest, however much is committed, and at the latest: while runs are under way, and else.
+BREATH_SECONDS = 0.1
 POLL_SECONDS = 1.0
 LOOK_SECONDS = 10.0
 # How long a run that found its module busy waits before it tries again.
@@ -143,8 +145,10 @@ class Scheduler:
 
     def run(self, stop: threading.Event, grace_seconds: float = GRACE_SECONDS) -> None:
         """Start what is due until told to stop; then let what is under way end, and after the grace stop that, too."""
+        seen: str | None = None
         while not stop.is_set():
             try:
+                seen = self._store.database.mark()
                 self.tick()
                 self._tidy()
                 pause = self._pause()
@@ -152,7 +156,8 @@ class Scheduler:
             except Exception as error:  # noqa: BLE001 - the outermost loop: whatever it is, it may be over at the next look
                 self._failures.report("", f"the scheduler could not work: {_told(error)}", error)
                 pause = POLL_SECONDS
-            stop.wait(pause)
+            if not stop.wait(min(pause, BREATH_SECONDS)):
+                self._store.rest(pause, seen, stop)
         if left := [due.job.name for due, _ in self._under_way()]:
             self._tell(f"waiting up to {grace_seconds:g} s for what is under way: {', '.join(left)}; told again, it does not wait")
         self.drain(grace_seconds)
@@ -378,12 +383,13 @@ class Scheduler:
             queue.end(tx, due.job, run, ENDINGS[outcome.status], at, outcome.reason, outcome.run_id, retryable=outcome.retryable)
 
     def _pause(self) -> float:
-        """Until the next due time, but not for long: others queue runs, too."""
+        """Until the next due time, or until it has to look at what nobody commits: time limits, silent workers, files that arrive."""
         at = self._now()
+        longest = POLL_SECONDS if self._under_way() else max(POLL_SECONDS, min(self._look_every.total_seconds(), self._lease_seconds / 3))
         with self._store.read() as tx:
             rows = [tx.one(query, at=at) for query in (sql.next_due_job, sql.next_due_run)]
         waits: list[float] = [(row["at"] - at).total_seconds() for row in rows if row]
-        return min([POLL_SECONDS, *waits])
+        return min([longest, *waits])
 
     def _tidy(self) -> None:
         at = self._now()

@@ -42,8 +42,10 @@ class Heartbeats:
     def close(self) -> None:
         """Stop: the leases of what is still open run out by themselves."""
         self._closed.set()
-        if self._thread:
-            self._thread.join()
+        with self._lock:
+            thread = self._thread
+        if thread:
+            thread.join()
 
     def _beat(self) -> None:
         pause = self._lease_seconds / BEATS
@@ -51,8 +53,9 @@ class Heartbeats:
             pause = self._lease_seconds / BEATS
             with self._lock:
                 living = list(self._living.values())
-            if not living:
-                continue
+                if not living:
+                    self._thread = None
+                    return
             try:
                 with self._store.write() as tx:
                     lost = [fence.run_id for fence in living if not store.renew(tx, fence, self._lease_seconds)]

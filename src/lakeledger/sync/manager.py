@@ -8,10 +8,10 @@ from datetime import datetime, timedelta
 from types import TracebackType
 from typing import Any, Protocol, Self
 
-from lakeledger import codec, config, db
+from lakeledger import codec, config
 from lakeledger.codec import Id, to_moment
 from lakeledger.config import RetentionSettings
-from lakeledger.db import Store, migrate
+from lakeledger.db import migrate
 from lakeledger.errors import Invalid
 from lakeledger.redaction import scrub, scrub_value, secrets_in
 from lakeledger.runs import this_worker
@@ -353,13 +353,8 @@ class MetadataManager:
 
     def _open(self, url: str) -> Capture:
         settings = config.load(url=url, tenant=self._tenant)
-        database = db.open(settings.database_url, self._schema)
-        try:
-            migrate.migrate(database)
-        except BaseException:
-            database.close()
-            raise
-        return Capture(Store(database, settings.tenant), this_worker(), settings.lease_seconds, settings.capture, settings.retention)
+        store = migrate.open_store(settings, self._schema)
+        return Capture(store, this_worker(), settings.lease_seconds, settings.capture, settings.retention)
 
 
 def _check_target(target: object, tenant: str | None) -> None:

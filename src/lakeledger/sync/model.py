@@ -10,7 +10,7 @@ from typing import Any
 from lakeledger import codec
 from lakeledger.errors import Invalid
 from lakeledger.redaction import scrub
-from lakeledger.sync.kinds import Position, as_position, parse_position
+from lakeledger.sync.kinds import Position, PositionLike, as_position, parse_position
 
 
 class MarkerType(StrEnum):
@@ -133,6 +133,19 @@ class Advance:
     def __post_init__(self) -> None:
         object.__setattr__(self, "to", as_position(self.to))
         object.__setattr__(self, "reason", scrub(self.reason) if self.reason else None)
+
+
+def as_advance(position: Advance | tuple[str | Source, PositionLike] | None) -> Advance | None:
+    """The move that was given as one, or as a pair. Raises Invalid."""
+    if position is None or isinstance(position, Advance):
+        return position
+    try:
+        source, to = position
+    except (TypeError, ValueError) as error:
+        raise Invalid(
+            "position must be Advance(…) or a pair (source, position), for example ('shop.orders', TimestampPosition(…))"
+        ) from error
+    return Advance(parse_source(source) if isinstance(source, str) else source, as_position(to))
 
 
 @dataclass(frozen=True)

@@ -127,7 +127,7 @@ class SyncRuns:
         self._store = store
         self._worker = worker
         self._lease_seconds = lease_seconds
-        self._heartbeats = Heartbeats(store, lease_seconds, failures)
+        self.heartbeats = Heartbeats(store, lease_seconds, failures)
 
     def start(self, new: NewSync) -> SyncRun:
         """Begin a run under a lease. What is said of source and destination is stored without credentials. Raises Invalid."""
@@ -147,7 +147,7 @@ class SyncRuns:
         )
         with self._store.write() as tx:
             run = run_store.begin(tx, run_store.add(tx, wanted, self._worker.name).id, self._worker, self._lease_seconds)
-        self._heartbeats.add(Fence(run.id, run.lease_token))
+        self.heartbeats.add(Fence(run.id, run.lease_token))
         return as_sync_run(run)
 
     def complete(
@@ -170,7 +170,7 @@ class SyncRuns:
             return run_store.finish(tx, run.id, outcome, self._worker.name)
 
         ended = self._store.persist(end)
-        self._heartbeats.drop(ended.id)
+        self.heartbeats.drop(ended.id)
         return as_sync_run(ended)
 
     def heartbeat(self, run_id: Id) -> bool:
@@ -198,7 +198,7 @@ class SyncRuns:
 
     def close(self) -> None:
         """Stop keeping runs alive."""
-        self._heartbeats.close()
+        self.heartbeats.close()
 
 
 def _sync_run(tx: Transaction, run_id: Id) -> Run:

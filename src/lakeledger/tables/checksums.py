@@ -18,6 +18,8 @@ GATHER_SECONDS = 0.25
 BUDGET_BYTES = 64 << 20
 # How long whoever closes the ledger waits, and how many files are read between two looks whether it was closed.
 CLOSE_SECONDS = 2.0
+# How long the thread waits for more to do before it ends; the next commit begins another.
+IDLE_SECONDS = 60.0
 FILES_AT_A_TIME = 32
 
 
@@ -62,9 +64,10 @@ class Checksums:
             self._changed.wait_for(lambda: not self._waiting and not self._busy, CLOSE_SECONDS)
             self._closed, self._waiting = True, []
             idle = not self._busy
+            thread = self._thread
             self._changed.notify_all()
-        if self._thread and idle:
-            self._thread.join()
+        if thread and idle:
+            thread.join()
 
     def _work(self) -> None:
         while work := self._next():
@@ -85,7 +88,9 @@ class Checksums:
         with self._changed:
             self._busy = False
             self._changed.notify_all()
-            self._changed.wait_for(lambda: self._waiting or self._closed)
+            if not self._changed.wait_for(lambda: self._waiting or self._closed, IDLE_SECONDS):
+                self._thread = None
+                return []
             self._changed.wait_for(lambda: self._in_a_hurry or self._closed, GATHER_SECONDS)
             work, self._waiting = self._waiting, []
             self._busy = bool(work)

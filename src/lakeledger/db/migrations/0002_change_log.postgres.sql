@@ -14,7 +14,8 @@ create index change_log_by_table on change_log (tenant_id, table_name, seq);
 
 -- Writers of a tenant go one after the other, so that seq is the order of its commits; SQL typed by hand, which is bound to no tenant,
 -- goes alone. The locks are those that a ledger's transaction begins with, taken before any row is, so two writers cannot hold each
--- other up. Whoever types by hand and leaves the transaction open does not lock everybody out for good.
+-- other up. Whoever types by hand and leaves the transaction open does not lock everybody out for good. Whoever waits for a commit hears
+-- of it, as of that of a ledger's transaction.
 create function lakeledger_order_writers() returns trigger language plpgsql as $$
 declare
     tenant text := coalesce(current_setting('lakeledger.tenant', true), '');
@@ -28,6 +29,7 @@ begin
         perform pg_advisory_xact_lock_shared(hashtext('lakeledger.writer'), hashtext(tg_table_schema));
         perform pg_advisory_xact_lock(hashtext('lakeledger.writer.' || tg_table_schema), hashtext(tenant));
     end if;
+    perform pg_notify('lakeledger', tg_table_schema);
     return null;
 end
 $$;
