@@ -139,8 +139,9 @@ def test_letters_are_listed_newest_first_and_by_what_they_are(ledger: Ledger) ->
     ledger.dead_letters.discard(one.id)
     assert [letter.id for letter in ledger.dead_letters.list()] == [other.id, three.id, two.id, one.id]
     assert [letter.id for letter in ledger.dead_letters.list(status="PENDING", schema="ecommerce")] == [three.id, two.id]
-    assert [letter.id for letter in ledger.dead_letters.list(fingerprint=one.fingerprint, limit=1)] == [three.id]
-    assert [letter.id for letter in ledger.dead_letters.list(table="orders", before=three)] == [two.id, one.id]
+    page = ledger.dead_letters.list(fingerprint=one.fingerprint, limit=1)
+    assert [letter.id for letter in page] == [three.id]
+    assert [letter.id for letter in ledger.dead_letters.list(table="orders", after=page.next)] == [two.id, one.id]
     with pytest.raises(Invalid, match="'lost' is not one of pending, processing, resolved, discarded"):
         ledger.dead_letters.list(status="lost")
 

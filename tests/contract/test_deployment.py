@@ -258,7 +258,30 @@ def test_the_audit_tells_who_changed_which_row_and_what_became_of_which_job(depl
     assert [change["module_name"] for change in first.changes] == ["shop", "stock"]
     about_stock = audit.entries(deployment.table, ledger.store, module="stock")
     assert [(entry.operation, len(entry.changes)) for entry in about_stock] == [("APPLY", 1), ("EDIT", 1)]
-    assert len(audit.entries(deployment.table, ledger.store, limit=2)) == 2
+    first_page = audit.entries(deployment.table, ledger.store, limit=2)
+    apply(deployment)
+    run_sql(deployment, "UPDATE etl_control SET execution_order = 8 WHERE module_name = 'shop'")
+    second = audit.entries(deployment.table, ledger.store, limit=2, after=first_page.next)
+    third = audit.entries(deployment.table, ledger.store, limit=2, after=second.next)
+    assert ([*first_page, *second, *third], third.next) == (found, None)
+    page = audit.entries(deployment.table, ledger.store, limit=1, module="stock")
+    assert [*page, *audit.entries(deployment.table, ledger.store, module="stock", after=page.next)] == about_stock
+
+
+def test_the_history_of_the_table_goes_on_where_its_page_ended(deployment: Deployment) -> None:
+    put(deployment, source("shop"), modules=(ModuleRow("shop", "one"),))
+    for order in (2, 3):
+        run_sql(deployment, f"UPDATE etl_control SET execution_order = {order} WHERE module_name = 'shop'")
+    DeltaTable(f"{deployment.table.location}_modules").update(new_values={"description": "by hand"})
+    everything = audit.commits(deployment.table, 100)
+    assert everything.next is None
+    assert {commit.table for commit in everything} == {deployment.table.name, f"{deployment.table.name}_modules"}
+    page = audit.commits(deployment.table, 1)
+    found = [*page]
+    while page.next:
+        page = audit.commits(deployment.table, 1, page.next)
+        found += page
+    assert found == everything
 
 
 class Counting(DeltaControlTable):

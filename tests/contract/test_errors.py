@@ -123,11 +123,11 @@ def test_an_error_is_found_by_the_beginning_of_its_id(ledger: Ledger) -> None:
 
 def test_errors_are_listed_newest_first_a_page_at_a_time(ledger: Ledger) -> None:
     ids = [ledger.errors.log(new(message=f"row {number}")).id for number in range(7)]
-    found, before = [], None
-    while page := ledger.errors.list(limit=3, before=before):
-        found += [error.id for error in page]
-        before = page[-1]
-    assert found == ids[::-1]
+    first = ledger.errors.list(limit=3)
+    second = ledger.errors.list(limit=3, after=first.next)
+    last = ledger.errors.list(limit=3, after=second.next)
+    assert [error.id for error in (*first, *second, *last)] == ids[::-1]
+    assert last.next is None
 
 
 def test_errors_are_chosen_by_what_they_are(ledger: Ledger) -> None:

@@ -89,7 +89,7 @@ def test_a_position_does_not_go_back_unless_forced_and_that_is_audited(manager: 
         manager.update_stream_position("shop", {"lsn": "0/FFFFFFFF"})
     manager.update_stream_position("shop", {"lsn": "0/FFFFFFFF"}, force=True, reason="restored from a backup")
     history = manager.capture.positions.history(manager.get_active_markers()[0].source)
-    assert [(change.forced, change.reason) for change in history] == [(False, None), (True, "restored from a backup")]
+    assert [(change.forced, change.reason) for change in history] == [(True, "restored from a backup"), (False, None)]
 
 
 def test_a_free_document_is_ordered_by_the_field_it_names(manager: MetadataManager) -> None:

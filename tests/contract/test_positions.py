@@ -152,14 +152,14 @@ def test_of_eight_that_race_exactly_one_wins_each_version(ledger: Ledger) -> Non
         won = together(lambda index, version=version: race(version, index), 8)  # type: ignore[misc] # bound now
         assert won.count(True) == 1
         assert ledger.positions.get("shop").position == NumberPosition(version * 100 + won.index(True))
-    assert [change.version for change in ledger.positions.history("shop")] == [1, 2, 3, 4, 5]
+    assert [change.version for change in ledger.positions.history("shop")] == [5, 4, 3, 2, 1]
 
 
 def test_every_value_is_kept_with_who_when_and_why(ledger: Ledger) -> None:
     ledger.positions.advance("shop", NumberPosition(5))
     committed = append(ledger, new_file("a"), position=Advance(parse_source("shop"), NumberPosition(9)))
     ledger.positions.advance("shop", NumberPosition(2), force=True, reason="reload of January")
-    history = ledger.positions.history("shop")
+    history = ledger.positions.history("shop")[::-1]
     assert [(each.version, each.position_data, each.forced, each.reason) for each in history] == [
         (1, {"value": 5}, False, None),
         (2, {"value": 9}, False, None),
@@ -198,7 +198,7 @@ def test_files_are_registered_once_and_take_their_new_identity(ledger: Ledger) -
         register_files(tx, marker, [a, b], "r1")
         register_files(tx, marker, [changed], "r2")
         register_files(tx, marker, [], "r3")
-    assert ledger.positions.files("shop") == [changed, b]
+    assert ledger.positions.files("shop") == [b, changed]
     ledger.positions.advance("other", FilesPosition(0, ""))
     assert ledger.positions.files("other") == []
 

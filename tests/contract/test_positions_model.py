@@ -185,7 +185,7 @@ def machine(ledger: Ledger) -> type[RuleBasedStateMachine]:
 
         def teardown(self) -> None:
             for source, model in self.models.items():
-                kept = [(change.version, change.position, change.forced) for change in self.positions.history(source)]
+                kept = [(change.version, change.position, change.forced) for change in reversed(self.positions.history(source))]
                 assert kept == [(number, to.position, forced) for number, (to, forced) in enumerate(model.values, start=1)]
 
     return PositionMachine

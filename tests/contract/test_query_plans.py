@@ -22,6 +22,7 @@ from lakeledger.control.audit import sql as control
 from lakeledger.db import Transaction
 from lakeledger.db.queries import Query, statement
 from lakeledger.jobs.queue import sql as jobs
+from lakeledger.records import sql as records
 from lakeledger.runs.store import sql as runs
 from lakeledger.sync import cleanup
 from lakeledger.sync.dead_letters.store import sql as letters
@@ -34,7 +35,17 @@ from postgres_server import Server
 
 PAGE: dict[str, Any] = {"page_size": 50}
 NOW = now()
-AFTER: dict[str, Any] = {"before_time": NOW, "before_id": "x"}
+
+
+def after(**place: Any) -> dict[str, Any]:
+    """A page behind that place."""
+    return {"page_size": 50, **{f"after_{name}": value for name, value in place.items()}}
+
+
+STARTED = after(start_time=NOW, pipeline_logging_id="x")
+OCCURRED = after(occurred_at=NOW, id="x")
+FOUND_OUT = after(produced_at=NOW, record_id="x")
+CREATED = after(created_at=NOW, id="x")
 CLAIM: dict[str, Any] = {"worker": "w", "until": NOW}
 EXPIRED = "dead_letter_queue_claimed(claimed_until)"
 LINKED: dict[str, Any] = {"error_log_id": "e", "dead_letter_id": "d"} | dict.fromkeys(
@@ -85,17 +96,20 @@ HOT = [
     hot(runs.open_runs, "pipeline_runs_by_status(status)"),
     hot(runs.find_run_by_prefix, "pipeline_runs_pkey(pipeline_logging_id)", **IDS),
     hot(runs.list_runs, "pipeline_runs_by_time", **PAGE),
-    hot(runs.list_runs, "pipeline_runs_by_time(start_time)", **PAGE, **AFTER),
-    hot(runs.list_runs, "pipeline_runs_by_pipeline(pipeline_id, start_time)", **PAGE, **AFTER, pipeline_id="p"),
-    hot(runs.list_runs, "pipeline_runs_by_status(status, start_time)", **PAGE, **AFTER, status="FAILED"),
-    hot(runs.list_runs, "pipeline_runs_by_kind(run_kind, start_time)", **PAGE, **AFTER, run_kind="sync"),
-    hot(runs.list_steps, "step_logs_by_run(pipeline_logging_id)", run_id="r", may_sort=True),
+    hot(runs.list_runs, "pipeline_runs_by_time(start_time)", **STARTED),
+    hot(runs.list_runs, "pipeline_runs_by_pipeline(pipeline_id, start_time)", **STARTED, pipeline_id="p"),
+    hot(runs.list_runs, "pipeline_runs_by_status(status, start_time)", **STARTED, status="FAILED"),
+    hot(runs.list_runs, "pipeline_runs_by_kind(run_kind, start_time)", **STARTED, run_kind="sync"),
+    hot(runs.list_steps, "step_logs_by_run(pipeline_logging_id)", run_id="r"),
+    hot(runs.list_steps, "step_logs_by_run(pipeline_logging_id, step_index)", run_id="r", **after(step_index=7, step_logging_id="x")),
     hot(runs.following_runs, "pipeline_runs_by_pipeline(pipeline_id, start_time)", pipeline_id="p", start_time=NOW),
     hot(runs.list_transitions, "state_transitions_by_entity(entity_id)", entity_id="r"),
-    hot(events.sql.changes_after, "change_log_by_tenant(tenant_id, seq)", **PAGE, after=7),
-    hot(events.sql.changes_after, "change_log_by_table(table_name, seq)", **PAGE, after=7, table_name="tables"),
+    hot(events.sql.changes_after, "change_log_by_tenant(tenant_id, seq)", **after(seq=7)),
+    hot(events.sql.changes_after, "change_log_by_table(table_name, seq)", **after(seq=7), table_name="tables"),
     hot(jobs.list_runs, "local_job_runs_by_time", **PAGE),
-    hot(jobs.list_runs_of, "local_job_runs_by_job(job_id)", **PAGE, job_id="j"),
+    hot(jobs.list_runs, "local_job_runs_by_time(due_at)", **after(due_at=NOW, id="x")),
+    hot(jobs.list_runs, "local_job_runs_by_job(job_id)", **PAGE, job_id="j"),
+    hot(jobs.list_runs, "local_job_runs_by_job(job_id, due_at)", **after(due_at=NOW, id="x"), job_id="j"),
     hot(jobs.open_runs, "local_job_runs_queued local_job_runs_running"),
     hot(jobs.statuses, "local_job_runs_queued local_job_runs_running"),
     hot(jobs.running_runs, "local_job_runs_running"),
@@ -107,12 +121,12 @@ HOT = [
     hot(control.applied_to_module, "step_logs_of_job(step_name)", **PAGE, module_name="m"),
     hot(control.applied_to_module, "step_logs_of_job(step_name, step_logging_id)", **PAGE, module_name="m", before_id="x"),
     hot(errors.find_error_by_prefix, "error_log_pkey(id)", **IDS),
-    hot(errors.list_errors, "error_log_by_time(occurred_at)", **PAGE, **AFTER),
-    hot(errors.list_errors, "error_log_by_status(status, occurred_at)", **PAGE, **AFTER, status="open"),
-    hot(errors.list_errors, "error_log_by_type(error_type, occurred_at)", **PAGE, **AFTER, error_type="schema"),
-    hot(errors.list_errors, "error_log_by_cause(fingerprint, occurred_at)", **PAGE, **AFTER, fingerprint="f"),
-    hot(errors.list_errors, "error_log_by_table(name_key, occurred_at)", **PAGE, **AFTER, name_key="shop/orders"),
-    hot(errors.list_errors, "error_log_by_schema(schema_key, occurred_at)", **PAGE, **AFTER, schema_key="shop"),
+    hot(errors.list_errors, "error_log_by_time(occurred_at)", **OCCURRED),
+    hot(errors.list_errors, "error_log_by_status(status, occurred_at)", **OCCURRED, status="open"),
+    hot(errors.list_errors, "error_log_by_type(error_type, occurred_at)", **OCCURRED, error_type="schema"),
+    hot(errors.list_errors, "error_log_by_cause(fingerprint, occurred_at)", **OCCURRED, fingerprint="f"),
+    hot(errors.list_errors, "error_log_by_table(name_key, occurred_at)", **OCCURRED, name_key="shop/orders"),
+    hot(errors.list_errors, "error_log_by_schema(schema_key, occurred_at)", **OCCURRED, schema_key="shop"),
     hot(errors.count_errors, "error_log_groups error_log_pkey(id)", may_sort=True),
     hot(errors.count_errors, "error_log_groups(status) error_log_pkey(id)", may_sort=True, status="open"),
     hot(errors.claim_due, "error_log_due(retry_after) error_log_pkey(id)", claim="c", until=NOW, **PAGE, may_sort=True),
@@ -124,11 +138,11 @@ HOT = [
         dead_letter_id="d",
     ),
     hot(letters.find_letter_by_prefix, "dead_letter_queue_pkey(id)", **IDS),
-    hot(letters.list_letters, "dead_letter_queue_by_time(created_at)", **PAGE, **AFTER),
-    hot(letters.list_letters, "dead_letter_queue_by_status(status, created_at)", **PAGE, **AFTER, status="pending"),
-    hot(letters.list_letters, "dead_letter_queue_by_cause(fingerprint, created_at)", **PAGE, **AFTER, fingerprint="f"),
-    hot(letters.list_letters, "dead_letter_queue_by_table(name_key, created_at)", **PAGE, **AFTER, name_key="shop/orders"),
-    hot(letters.list_letters, "dead_letter_queue_by_schema(schema_key, created_at)", **PAGE, **AFTER, schema_key="shop"),
+    hot(letters.list_letters, "dead_letter_queue_by_time(created_at)", **CREATED),
+    hot(letters.list_letters, "dead_letter_queue_by_status(status, created_at)", **CREATED, status="pending"),
+    hot(letters.list_letters, "dead_letter_queue_by_cause(fingerprint, created_at)", **CREATED, fingerprint="f"),
+    hot(letters.list_letters, "dead_letter_queue_by_table(name_key, created_at)", **CREATED, name_key="shop/orders"),
+    hot(letters.list_letters, "dead_letter_queue_by_schema(schema_key, created_at)", **CREATED, schema_key="shop"),
     hot(letters.count_letters, "dead_letter_queue_groups dead_letter_queue_pkey(id)", may_sort=True),
     hot(letters.claim, f"dead_letter_queue_by_status(status) {EXPIRED}", **CLAIM, **PAGE, may_sort=True),
     hot(letters.claim, "dead_letter_queue_groups(status, fingerprint)", **CLAIM, **PAGE, may_sort=True, fingerprint="f"),
@@ -149,7 +163,23 @@ HOT = [
         may_sort=True,
     ),
     hot(positions.find_marker, "sync_markers_by_source(name_key, marker_type)", name_key="shop/orders", marker_type="batch"),
+    hot(positions.list_markers, "sync_markers_by_source", **PAGE),
+    hot(positions.list_markers, "sync_markers_by_source(name_key)", **after(name_key="shop/orders", marker_type="batch")),
+    hot(positions.list_history, "sync_marker_history_by_version(marker_id)", **PAGE, marker_id="m"),
+    hot(positions.list_history, "sync_marker_history_by_version(marker_id, version)", **after(version=7), marker_id="m"),
     hot(positions.last_files, "source_files_by_path(marker_id)", **PAGE, marker_id="m"),
+    hot(positions.last_files, "source_files_by_path(marker_id, file_path)", **after(file_path="x"), marker_id="m"),
+    hot(schemas.list_latest, "schema_registry_by_version", **PAGE),
+    hot(schemas.list_latest, "schema_registry_by_version(name_key)", **after(name_key="shop/orders")),
+    hot(records.history, "metadata_records_by_kind(kind)", **PAGE, kind="k"),
+    hot(records.history, "metadata_records_by_kind(kind, produced_at)", **FOUND_OUT, kind="k"),
+    hot(records.history, "metadata_records_by_table(kind, name_key, produced_at)", **FOUND_OUT, kind="k", name_key="main.orders"),
+    hot(tables.list_tables, "tables_by_name", **PAGE),
+    hot(tables.list_tables, "tables_by_name(name_key)", **after(name_key="main.orders")),
+    hot(tables.list_snapshots, "table_snapshots_by_version(table_id, version)", **after(version=7), table_id="t"),
+    hot(
+        tables.files_at, "table_files_by_version(table_id, added_version)", **after(added_version=7, file_path="x"), table_id="t", version=9
+    ),
     hot(positions.count_runs_since, "pipeline_runs_pkey(pipeline_logging_id)", marker_id="m", version=7, may_sort=True),
     hot(schemas.find_latest, "schema_registry_by_version(name_key)", name_key="shop/orders"),
     hot(statistics.runs, "pipeline_runs_of_sync(end_time)", since=NOW),
@@ -332,6 +362,8 @@ insert into pipeline_runs (pipeline_logging_id, tenant_id, pipeline_id, status, 
 select {ID}, {TENANT}, 'p' || n % 50, (array['COMPLETED', 'FAILED', 'RUNNING'])[1 + n % 3], 'api', 'me', {AT}, {AT}, '{{}}',
        (array['pipeline', 'sync'])[1 + n % 2], 'shop', false, n, case when n % 5 = 0 then 'k' || n end
   from generate_series(1, {ROWS}) n;
+insert into step_logs (step_logging_id, tenant_id, pipeline_logging_id, step_name, step_type, step_index, status, start_time, metadata)
+select {ID}, {TENANT}, 'r' || n % 50, 's' || n % 90, 'load', n, 'COMPLETED', {AT}, '{{}}' from generate_series(1, {ROWS}) n;
 insert into error_log (id, tenant_id, schema_name, table_name, name_key, schema_key, error_type, error_message, record_complete,
                        fingerprint, status, retry_count, max_retries, occurred_at, resolved_at, dead_letter_id, sync_run_id, retry_after)
 select {ID}, {TENANT}, 'shop', 't' || n % 90, 'shop/t' || n % 90, 'shop' || n % 30, 'type' || n % 9, 'no', true, 'cause' || n % 70,

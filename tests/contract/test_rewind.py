@@ -49,7 +49,7 @@ def test_a_rewind_goes_where_the_preview_said_and_is_audited(ledger: Ledger) -> 
     plan = ledger.positions.preview_rewind("shop.orders", Target(to=NumberPosition(15)))
     marker = ledger.positions.rewind(plan, "the source was repaired")
     assert (marker.position, marker.version) == (NumberPosition(15), 4)
-    last = ledger.positions.history("shop.orders")[-1]
+    last = ledger.positions.history("shop.orders")[0]
     assert (last.forced, last.updated_by, last.reason) == (True, ledger.worker.name, "rewound from version 3: the source was repaired")
 
 

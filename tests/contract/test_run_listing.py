@@ -28,10 +28,13 @@ def many(ledger: Ledger, count: int) -> list[str]:
 
 def pages(ledger: Ledger, limit: int, pipeline: str | None = None, status: str | None = None) -> list[Run]:
     found: list[Run] = []
-    while page := ledger.runs.list(pipeline, status, limit, before=found[-1] if found else None):
+    after: str | None = None
+    while True:
+        page = ledger.runs.list(pipeline, status, limit, after)
         assert len(page) <= limit
         found += page
-    return found
+        if (after := page.next) is None:
+            return found
 
 
 def test_paging_through_250_runs_finds_each_once_newest_first(ledger: Ledger) -> None:
@@ -51,7 +54,7 @@ def test_runs_that_start_while_somebody_pages_do_not_disturb(ledger: Ledger) -> 
     ids = many(ledger, 20)
     first = ledger.runs.list(limit=10)
     many(ledger, 5)
-    second = ledger.runs.list(limit=1_000, before=first[-1])
+    second = ledger.runs.list(limit=1_000, after=first.next)
     assert sorted(run.id for run in [*first, *second]) == sorted(ids)
 
 

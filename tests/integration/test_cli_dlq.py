@@ -47,7 +47,7 @@ def test_letters_with_one_cause_are_a_group(ledger: Ledger, at: list[str]) -> No
     ledger.dead_letters.resolve(letters[0].id)
     (group,) = answer("dlq", "groups", *at)["groups"]
     assert (group["count"], group["by_status"], group["tables"]) == (3, {"pending": 2, "resolved": 1}, ["shop.orders"])
-    assert answer("dlq", "groups", "--status", "discarded", *at) == {"groups": []}
+    assert answer("dlq", "groups", "--status", "discarded", *at) == {"groups": [], "next": None}
     assert re.search(rf"{group['fingerprint']}\s+3\s+2\s+validation\s+shop.orders", shown("dlq", "groups", *at))
 
 
@@ -156,6 +156,6 @@ def test_hostile_text_is_shown_and_not_obeyed(ledger: Ledger, at: list[str]) -> 
 
 
 def test_an_empty_ledger_says_so(ledger: Ledger, at: list[str]) -> None:
-    assert (answer("dlq", "list", *at), answer("dlq", "groups", *at)) == ({"letters": []}, {"groups": []})
+    assert (answer("dlq", "list", *at), answer("dlq", "groups", *at)) == ({"letters": [], "next": None}, {"groups": [], "next": None})
     assert answer("dlq", "claim", *at) == {"letters": []}
     assert (shown("dlq", "list", *at), shown("dlq", "groups", *at)) == ("no dead letters\n", "no dead letters\n")

@@ -187,7 +187,7 @@ def test_hostile_text_is_shown_and_not_obeyed(ledger: Ledger, at: list[str]) -> 
 
 
 def test_an_empty_ledger_says_so(ledger: Ledger, at: list[str]) -> None:
-    assert (answer("errors", "list", *at), answer("errors", "groups", *at)) == ({"errors": []}, {"groups": []})
+    assert (answer("errors", "list", *at), answer("errors", "groups", *at)) == ({"errors": [], "next": None}, {"groups": [], "next": None})
     assert (shown("errors", "list", *at), shown("errors", "groups", *at)) == ("no errors\n", "no open errors\n")
 
 

@@ -79,7 +79,7 @@ def test_jobs_are_listed_and_shown(deployed: list[str]) -> None:
 
 
 def test_without_jobs_the_list_says_how_to_get_some(at: list[str]) -> None:
-    assert answer("jobs", "list", *at) == {"backend": "local", "jobs": []}
+    assert answer("jobs", "list", *at) == {"backend": "local", "jobs": [], "next": None}
     assert shown("jobs", "list", *at).startswith("no jobs on local yet\nnext: lakeledger plan")
 
 

@@ -75,7 +75,7 @@ def test_a_source_that_is_read_in_several_ways_is_named_with_its_type(sources: N
 
 def test_history_is_told_newest_first_and_as_far_back_as_asked(sources: None, at: list[str]) -> None:
     found = answer("positions", "history", "shop.orders", "--type", "batch", "--limit", "2", *at)
-    assert (set(found), set(found["history"][0])) == ({"position", "history"}, columns(MarkerChange))
+    assert (set(found), set(found["history"][0])) == ({"position", "history", "next"}, columns(MarkerChange))
     assert [row["position_data"] for row in found["history"]] == [{"value": 30}, {"value": 20}]
     text = shown("positions", "history", "shop.orders", "--type", "batch", *at)
     assert text.splitlines()[0] == "shop.orders (batch)"
@@ -246,18 +246,20 @@ def test_a_rewind_to_a_time_takes_any_way_of_writing_it(sources: None, at: list[
         assert plan["to"]["position_data"] == {"value": number}
 
 
-def test_of_a_long_history_the_last_moves_and_files_are_shown_and_json_gives_all(ledger: Ledger, at: list[str]) -> None:
+def test_of_a_long_history_the_last_moves_and_files_are_shown_and_the_rest_on_request(ledger: Ledger, at: list[str]) -> None:
     source, day = Source("shop", "files"), to_time("2026-01-01T00:00:00Z")
     for number in range(25):
         with ledger.store.write() as tx:
             marker = store.advance(tx, Advance(source, FilesPosition.of([(f"in/{number:02}.csv", str(number))])), "ann")
             store.register_files(tx, marker, [SourceFile(f"in/{number:02}.csv", 100, day, str(number))], "r")
     text = shown("positions", "show", "shop.files", *at)
-    assert "history: the last 20 (--json gives all)" in text
-    assert "files read: the last 20 (--json gives all)" in text
+    assert "history: the last 20\n" in text
+    assert "more: give --after in/05.csv as well" in text
     assert [f"in/{number:02}.csv" in text for number in (4, 5, 24)] == [False, True, True]
-    found = answer("positions", "show", "shop.files", *at)
-    assert (len(found["history"]), len(found["files"])) == (25, 25)
+    first = answer("positions", "show", "shop.files", *at)
+    rest = answer("positions", "show", "shop.files", "--after", first["next"], *at)
+    assert [file["path"] for file in first["files"] + rest["files"]] == [f"in/{number:02}.csv" for number in reversed(range(25))]
+    assert (len(first["history"]), rest["next"]) == (20, None)
 
 
 def test_files_that_are_read_again_are_named(ledger: Ledger, at: list[str]) -> None:
@@ -392,5 +394,5 @@ def test_every_format_can_be_given() -> None:
 
 
 def test_an_empty_ledger_says_so(ledger: Ledger, at: list[str]) -> None:
-    assert answer("positions", "list", *at) == {"positions": []}
+    assert answer("positions", "list", *at) == {"positions": [], "next": None}
     assert "no source was read yet" in shown("positions", "list", *at)

@@ -77,7 +77,7 @@ def test_sync_runs_are_listed_newest_first_and_other_runs_are_not(ledger: Ledger
     found = answer("sync", "runs", *at)["runs"]
     assert ([row["id"] for row in found], set(found[0])) == ([other.id, second.id, first.id], columns(SyncRun))
     assert [row["id"] for row in answer("sync", "runs", "--schema", "shop", "--limit", "1", *at)["runs"]] == [second.id]
-    assert answer("sync", "runs", "--schema", "nobody", *at) == {"runs": []}
+    assert answer("sync", "runs", "--schema", "nobody", *at) == {"runs": [], "next": None}
     text = shown("sync", "runs", *at)
     assert re.search(r"shop\s+batch\s+✗ FAILED\s+100\s+100 kB\s+\S+ ms\s.*no answer", text)
     assert "nightly" not in text
@@ -113,7 +113,7 @@ def test_where_nothing_ran_no_rate_is_made_up(ledger: Ledger, at: list[str]) -> 
     assert (figures["sync_runs"]["success_rate"], figures["sync_runs"]["records_per_second"], figures["hours"]) == (None, None, 1)
     text = shown("sync", "stats", "--schema", "shop", "--hours", "1", *at)
     assert re.search(r"shop, the last 1 hour\nruns\s+nothing ran\nerrors\s+none\ndead letters\s+none\npositions\s+none\n", text), text
-    assert answer("sync", "runs", *at) == {"runs": []}
+    assert answer("sync", "runs", *at) == {"runs": [], "next": None}
     assert shown("sync", "runs", *at) == "no sync runs\n"
     started = ledger.sync.runs.start(NewSync("shop", "stream"))
     assert re.search(r"runs\s+1 \(1 running\): none has ended", shown("sync", "stats", *at))

@@ -40,7 +40,7 @@ def test_a_renamed_file_is_registered_under_its_new_name_and_not_loaded_again(la
     assert (step.status, step.loaded.rows, step.loaded.summary) == ("COMPLETED", 0, "nothing new, 1 renamed")
     assert rows(lake.read("orders")) == [(1, "a", 1.5)]
     assert [Path(known.path).name for known in lake.positions.files("shop.orders")] == ["2.csv"]
-    assert [change.reason for change in lake.positions.history("shop.orders")] == [None, "1 renamed"]
+    assert [change.reason for change in lake.positions.history("shop.orders")] == ["1 renamed", None]
     assert lake.positions.get("shop.orders").position_data["files"] == 1
     assert only(run(lake, orders(), base)).loaded.summary == "nothing new"  # type: ignore[union-attr]
     assert lake.tables.history("orders")[0].run_id == first.run_id
@@ -57,7 +57,7 @@ def test_files_that_rotate_bring_only_what_is_new(lake: Ledger, base: Path) -> N
         put(today, f"{HEADER}{day},x,0.5\n")
         assert run(lake, orders(), base).rows == 1
     assert [row[0] for row in rows(lake.read("orders"))] == [1, 2, 3]
-    assert [Path(known.path).name for known in lake.positions.files("shop.orders")] == ["1.csv", "2.csv", "today.csv"]
+    assert [Path(known.path).name for known in lake.positions.files("shop.orders")] == ["today.csv", "2.csv", "1.csv"]
     assert lake.positions.get("shop.orders").position_data["files"] == 3
 
 
@@ -85,7 +85,7 @@ def test_files_of_one_size_and_time_that_move_up_are_not_loaded_again(lake: Ledg
     (base / "orders/a.csv").rename(base / "orders/b.csv")
     assert only(run(lake, orders(), base)).loaded.summary == "nothing new, 2 renamed"  # type: ignore[union-attr]
     assert [row[0] for row in rows(lake.read("orders"))] == [0, 1]
-    assert [Path(known.path).name for known in lake.positions.files("shop.orders")] == ["b.csv", "c.csv"]
+    assert [Path(known.path).name for known in lake.positions.files("shop.orders")] == ["c.csv", "b.csv"]
 
 
 # Columns that are missing

@@ -46,7 +46,7 @@ def test_only_new_files_are_read_and_the_position_moves_with_the_rows(lake: Ledg
     assert rows(lake.read("orders")) == [(1, "a", 1.5), (2, "b", 2.5), (3, "c", 3.5)]
     marker = lake.positions.get("shop.orders")
     assert (marker.position_data["files"], marker.version, marker.sync_run_id) == (2, 2, second.run_id)
-    assert [Path(file.path).name for file in lake.positions.files("shop.orders")] == ["1.csv", "2.csv"]
+    assert [Path(file.path).name for file in lake.positions.files("shop.orders")] == ["2.csv", "1.csv"]
     (step,) = lake.runs.steps(second.run_id)
     assert (step.status, step.rows_processed, step.metadata["files"], step.target_table) == ("COMPLETED", 2, 1, "main.orders")
     assert (step.metadata["position"]["before"]["files"], step.metadata["position"]["after"]["files"]) == (1, 2)

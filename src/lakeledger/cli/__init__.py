@@ -29,6 +29,8 @@ COMMANDS = {
     "monitor": ("lakeledger.cli.monitor:monitor", "Keep jobs in step with the control table and a folder."),
     "runs": ("lakeledger.cli.runs:runs", "What ran: list, show, explain, logs, cancel; end lost runs."),
     "tables": ("lakeledger.cli.tables:tables", "What files exist: tables, files, versions; verify and sweep."),
+    "records": ("lakeledger.cli.feed:records", "What is known: facts about tables, newest first."),
+    "changes": ("lakeledger.cli.feed:changes", "What changed, in the order of commits."),
     "positions": ("lakeledger.cli.positions:positions", "Where capture stands: how far each source was read."),
     "schema": ("lakeledger.cli.schema:schema", "What captured tables look like: versions, changes, checks."),
     "errors": ("lakeledger.cli.errors:errors", "What failed: list errors by cause, retry and settle them."),

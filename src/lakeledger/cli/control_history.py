@@ -11,7 +11,7 @@ from lakeledger import codec
 from lakeledger.cli import show
 from lakeledger.cli.acting import operator
 from lakeledger.cli.control_table import CONTROL, next_command, open_table
-from lakeledger.cli.options import Options, shared
+from lakeledger.cli.options import Options, paged, shared
 from lakeledger.redaction import scrub, scrub_value
 
 MAX_VERSION = 2**63 - 1
@@ -20,19 +20,21 @@ DIFFERENCES = '"changes": [{"module_name", "source_id", "change", "fields": [{"f
 
 
 @click.command()
-@click.option("--limit", type=click.IntRange(1, 10_000), default=20, show_default=True, help="How many.")
+@paged()
 @CONTROL
-@shared('{"control_table", "commits": [{"table", "version", "at", "by", "operation", "detail"}]}')
-def history(options: Options, limit: int, control_table: str | None) -> None:
+@shared('{"control_table", "commits": [{"table", "version", "at", "by", "operation", "detail"}], "next"}')
+def history(options: Options, limit: int, after: str | None, control_table: str | None) -> None:
     """The versions of the control table, newest first: who made them, how and why.
 
     lakeledger control history --limit 5
     """
+    from lakeledger.control import audit as trail
+
     with open_table(options, control_table) as control:
-        commits = control.table.history(limit)
+        commits = trail.commits(control.table, limit, after)
     if options.as_json:
         found = [{**vars(commit), "detail": scrub_value(commit.detail)} for commit in commits]
-        show.print_json({"control_table": control.table.location, "commits": found})
+        show.print_json({"control_table": control.table.location, "commits": found, "next": commits.next})
         return
     rows = [
         (
@@ -46,6 +48,7 @@ def history(options: Options, limit: int, control_table: str | None) -> None:
         for commit in commits
     ]
     show.print_table([">version", "table", "operation", "when", "~by", "~reason"], rows)
+    show.print_more(commits.next)
     show.print_next(next_command(options, f"control diff {max(commits[0].version - 1, 0)}" if commits else "control list", control_table))
 
 
@@ -104,10 +107,10 @@ def restore(options: Options, version: int, apply_it: bool, control_table: str |
 
 @click.command()
 @click.option("--module", metavar="NAME", help="Only what was done to this module.")
-@click.option("--limit", type=click.IntRange(1, 10_000), default=20, show_default=True, help="How many.")
+@paged()
 @CONTROL
-@shared('{"control_table", "entries": [{"at", "by", "operation", "version", "reason", "run_id", "changes": […]}]}')
-def audit(options: Options, module: str | None, limit: int, control_table: str | None) -> None:
+@shared('{"control_table", "entries": [{"at", "by", "operation", "version", "reason", "run_id", "changes": […]}], "next"}')
+def audit(options: Options, module: str | None, limit: int, after: str | None, control_table: str | None) -> None:
     """Who changed what, newest first: rows of the control table field by field, and what was then done to which job.
 
     lakeledger control audit --module shop
@@ -115,9 +118,9 @@ def audit(options: Options, module: str | None, limit: int, control_table: str |
     from lakeledger.control import audit as trail
 
     with open_table(options, control_table) as control:
-        found = trail.entries(control.table, control.ledger.store, limit, module)
+        found = trail.entries(control.table, control.ledger.store, limit, module, after)
     if options.as_json:
-        show.print_json({"control_table": control.table.location, "entries": [entry.to_dict() for entry in found]})
+        show.print_json({"control_table": control.table.location, "entries": [entry.to_dict() for entry in found], "next": found.next})
         return
     if not found:
         click.echo("nothing was done yet" if module is None else f"nothing was done to {show.safe(module)} yet")
@@ -127,6 +130,7 @@ def audit(options: Options, module: str | None, limit: int, control_table: str |
         click.echo(show.safe("  ".join(part for part in told if part)))
         for change in entry.changes:
             _print_job_change(change) if "action" in change else _print_difference(change, "  ")
+    show.print_more(found.next)
 
 
 def print_differences(found: list[dict[str, Any]]) -> None:

@@ -12,7 +12,7 @@ from lakeledger import Ledger
 from lakeledger.cli import failures, show
 from lakeledger.cli.acting import ACTED, Acted, act_on, operator, print_acted
 from lakeledger.cli.failures import find_group, print_document, split_table, tables_words
-from lakeledger.cli.options import Options, shared
+from lakeledger.cli.options import Options, paged, shared
 from lakeledger.errors import Invalid
 from lakeledger.sync import DeadLetter, LetterStatus
 from lakeledger.sync.dead_letters.store import open_letter
@@ -35,9 +35,17 @@ def dlq() -> None:
 @failures.SCHEMA
 @failures.TABLE
 @failures.GROUP
-@failures.LIMIT
-@shared('{"letters": [row of dead_letter_queue]}')
-def list_letters(options: Options, status: str | None, schema: str | None, table: str | None, fingerprint: str | None, limit: int) -> None:
+@paged()
+@shared('{"letters": [row of dead_letter_queue], "next"}')
+def list_letters(
+    options: Options,
+    status: str | None,
+    schema: str | None,
+    table: str | None,
+    fingerprint: str | None,
+    limit: int,
+    after: str | None,
+) -> None:
     """Dead letters, newest first.
 
     lakeledger dlq list --status pending --table shop.orders
@@ -45,29 +53,33 @@ def list_letters(options: Options, status: str | None, schema: str | None, table
     schema, table = split_table(schema, table)
     with options.open() as ledger:
         cause = find_group(ledger.dead_letters.groups(), fingerprint).fingerprint if fingerprint is not None else None
-        found = ledger.dead_letters.list(status, schema, table, cause, limit)
+        found = ledger.dead_letters.list(status, schema, table, cause, limit, after)
     if options.as_json:
-        show.print_json({"letters": found})
+        show.print_json({"letters": found, "next": found.next})
         return
     if not found:
         click.echo("no dead letters")
         return
     _print_letters(found)
+    show.print_more(found.next)
     show.print_next(options.command(f"dlq show {show.short_ids([letter.id for letter in found])[0]}"))
 
 
 @dlq.command()
 @STATUS
-@shared('{"groups": [{"fingerprint", "error_type", "error_message", "count", "by_status": {status: n}, "oldest", "newest", "tables"}]}')
-def groups(options: Options, status: str | None) -> None:
+@paged(100)
+@shared(
+    '{"groups": [{"fingerprint", "error_type", "error_message", "count", "by_status": {status: n}, "oldest", "newest", "tables"}], "next"}'
+)
+def groups(options: Options, status: str | None, limit: int, after: str | None) -> None:
     """Dead letters by what caused them, the biggest group first.
 
     lakeledger dlq groups --status pending
     """
     with options.open() as ledger:
-        found = ledger.dead_letters.groups(status)
+        found = ledger.dead_letters.groups(status, limit, after)
     if options.as_json:
-        show.print_json({"groups": found})
+        show.print_json({"groups": found, "next": found.next})
         return
     if not found:
         click.echo("no dead letters")
@@ -85,6 +97,7 @@ def groups(options: Options, status: str | None) -> None:
         for group in found
     ]
     show.print_table(["cause", ">letters", ">waiting", "type", "~tables", "oldest", "~message, for example"], rows)
+    show.print_more(found.next)
     show.print_next(options.command(f"dlq list --group {found[0].fingerprint}"))
 
 

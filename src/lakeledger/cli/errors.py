@@ -12,7 +12,7 @@ from lakeledger import Ledger
 from lakeledger.cli import failures, show
 from lakeledger.cli.acting import ACTED, Acted, act_on, operator, print_acted
 from lakeledger.cli.failures import find_group, print_document, split_table, tables_words
-from lakeledger.cli.options import Options, shared
+from lakeledger.cli.options import Options, paged, shared
 from lakeledger.cli.ticker import ticking
 from lakeledger.sync import ErrorLog, ErrorStatus, ErrorType
 from lakeledger.sync.errors import ErrorGroup
@@ -36,8 +36,8 @@ def errors() -> None:
 @failures.SCHEMA
 @failures.TABLE
 @failures.GROUP
-@failures.LIMIT
-@shared('{"errors": [row of error_log]}')
+@paged()
+@shared('{"errors": [row of error_log], "next"}')
 def list_errors(
     options: Options,
     status: str | None,
@@ -46,6 +46,7 @@ def list_errors(
     table: str | None,
     fingerprint: str | None,
     limit: int,
+    after: str | None,
 ) -> None:
     """Errors, newest first.
 
@@ -54,9 +55,9 @@ def list_errors(
     schema, table = split_table(schema, table)
     with options.open() as ledger:
         cause = find_group(ledger.errors.groups(None), fingerprint).fingerprint if fingerprint is not None else None
-        found = ledger.errors.list(status, error_type, schema, table, cause, limit)
+        found = ledger.errors.list(status, error_type, schema, table, cause, limit, after)
     if options.as_json:
-        show.print_json({"errors": found})
+        show.print_json({"errors": found, "next": found.next})
         return
     if not found:
         click.echo("no errors")
@@ -75,23 +76,26 @@ def list_errors(
         for short, error in zip(ids, found, strict=True)
     ]
     show.print_table(["error", "~table", "type", "status", "retry", "seen", "~message"], rows)
+    show.print_more(found.next)
     show.print_next(options.command(f"errors show {ids[0]}"))
 
 
 @errors.command()
 @click.option("--all", "every", is_flag=True, help="Settled errors too.")
+@paged(100)
 @shared(
-    '{"groups": [{"fingerprint", "error_type", "error_code", "error_message", "count", "open_count", "first_seen", "last_seen", "tables"}]}'
+    '{"groups": [{"fingerprint", "error_type", "error_code", "error_message", "count", "open_count", "first_seen", "last_seen", '
+    '"tables"}], "next"}'
 )
-def groups(options: Options, every: bool) -> None:
+def groups(options: Options, every: bool, limit: int, after: str | None) -> None:
     """Open errors by what caused them, the biggest group first.
 
     lakeledger errors groups
     """
     with options.open() as ledger:
-        found = ledger.errors.groups(None if every else ErrorStatus.OPEN)
+        found = ledger.errors.groups(None if every else ErrorStatus.OPEN, limit, after)
     if options.as_json:
-        show.print_json({"groups": found})
+        show.print_json({"groups": found, "next": found.next})
         return
     if not found:
         click.echo("no errors" if every else "no open errors")
@@ -110,6 +114,7 @@ def groups(options: Options, every: bool) -> None:
         for group in found
     ]
     show.print_table(["cause", ">errors", ">open", "type", "~tables", "first", "last", "~message, for example"], rows)
+    show.print_more(found.next)
     show.print_next(options.command(f"errors list --group {found[0].fingerprint}"))
 
 
@@ -200,10 +205,12 @@ def _settle(options: Options, ids: Sequence[str], cause: str | None, note: str |
 
 
 def _open_ids(ledger: Ledger, group: ErrorGroup) -> Iterator[str]:
-    last: ErrorLog | None = None
-    while page := ledger.errors.list(ErrorStatus.OPEN, fingerprint=group.fingerprint, limit=PAGE, before=last):
+    after: str | None = None
+    while True:
+        page = ledger.errors.list(ErrorStatus.OPEN, fingerprint=group.fingerprint, limit=PAGE, after=after)
         yield from (error.id for error in page)
-        last = page[-1]
+        if (after := page.next) is None:
+            return
 
 
 def _tell_plan(options: Options, group: ErrorGroup, ids: list[str], to: ErrorStatus, note: str | None) -> int:

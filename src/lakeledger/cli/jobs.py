@@ -12,13 +12,14 @@ import click
 
 from lakeledger.cli import show
 from lakeledger.cli.control_table import pairs
-from lakeledger.cli.options import Options, shared
+from lakeledger.cli.options import Options, paged, shared
 from lakeledger.config import suggest
 from lakeledger.errors import Invalid, NotFound
 from lakeledger.redaction import scrub, scrub_value
 
 if TYPE_CHECKING:
     from lakeledger import Ledger
+    from lakeledger.db.pages import Page
     from lakeledger.jobs import Job, JobBackend
     from lakeledger.jobs.model import JobRun
 
@@ -77,11 +78,12 @@ class Jobs:
                 f"`lakeledger control activate {name}` and `lakeledger apply --yes` switch it on"
             )
 
-    def runs(self, job: Job) -> Sequence[JobRun]:
+    def runs(self, job: Job, limit: int = LAST_RUNS, after: str | None = None) -> Page[JobRun]:
         """Its last runs, as far as the backend tells."""
+        from lakeledger.db.pages import Page
         from lakeledger.jobs.local import LocalBackend
 
-        return self.backend.runs(job.job_id, LAST_RUNS) if isinstance(self.backend, LocalBackend) else []
+        return self.backend.runs(job.job_id, limit, after) if isinstance(self.backend, LocalBackend) else Page()
 
     def set_pause(self, job: Job, status: str) -> Job:
         """Let what starts the job rest, or not. Raises Invalid if nothing starts it."""
@@ -116,16 +118,20 @@ def jobs() -> None:
 
 
 @jobs.command("list")
-@shared(f'{{"backend", "jobs": [{JOB}]}}')
-def list_jobs(options: Options) -> None:
+@paged(1_000)
+@shared(f'{{"backend", "jobs": [{JOB}], "next"}}')
+def list_jobs(options: Options, limit: int, after: str | None) -> None:
     """Every job that lakeledger made.
 
     lakeledger jobs list
     """
+    from lakeledger.db import pages
+
     with open_jobs(options) as opened:
-        found = sorted((opened.document(job) for job in opened.backend.list()), key=lambda job: (job["name"], job["job_id"]))
+        page = pages.cut(opened.backend.list(), {"name": str, "job_id": str}, lambda job: (job.name, job.job_id), limit, after)
+        found = [opened.document(job) for job in page]
     if options.as_json:
-        show.print_json({"backend": opened.backend.name, "jobs": found})
+        show.print_json({"backend": opened.backend.name, "jobs": found, "next": page.next})
         return
     if not found:
         click.echo(f"no jobs on {opened.backend.name} yet")
@@ -134,23 +140,25 @@ def list_jobs(options: Options) -> None:
     ids = show.short_ids([job["job_id"] for job in found])
     rows = [(short, *_job_row(job)) for short, job in zip(ids, found, strict=True)]
     show.print_table(["job", "~module", "starts", "", "next run", "~control table"], rows)
+    show.print_more(page.next)
     show.print_next(options.command(f"jobs show {ids[0]}"))
 
 
 @jobs.command("show")
 @click.argument("job_id", metavar="ID")
-@shared(f'{{"backend", "job": {JOB}, "runs": [row of local_job_runs]}}')
-def show_job(options: Options, job_id: str) -> None:
+@paged(LAST_RUNS)
+@shared(f'{{"backend", "job": {JOB}, "runs": [row of local_job_runs], "next"}}')
+def show_job(options: Options, job_id: str, limit: int, after: str | None) -> None:
     """One job: settings, tasks, last runs. The beginning of the ID or its module's name is enough.
 
     lakeledger jobs show shop
     """
     with open_jobs(options) as opened:
         job = opened.get(job_id)
-        document, runs = opened.document(job), opened.runs(job)
+        document, runs = opened.document(job), opened.runs(job, limit, after)
     if options.as_json:
         found = [{**vars(run), "reason": run.reason and scrub(run.reason), "parameters": scrub_value(run.parameters)} for run in runs]
-        show.print_json({"backend": opened.backend.name, "job": document, "runs": found})
+        show.print_json({"backend": opened.backend.name, "job": document, "runs": found, "next": runs.next})
         return
     settings = document["settings"]
     parameters = {item["name"]: item.get("default", "") for item in settings.get("parameters") or []}
@@ -169,6 +177,7 @@ def show_job(options: Options, job_id: str) -> None:
     if runs:
         rows = [(run.id, run.status, run.cause, show.ago(run.due_at), run.run_id or "", scrub(run.reason or "")) for run in runs]
         show.print_table(["~run", "status", "cause", "due", "~in the run log", "~reason"], rows, title="last runs")
+        show.print_more(runs.next)
     if not document["is_switched_off"]:
         show.print_next(options.command(f"jobs run {shlex.quote(job.module_name or job.job_id)}"))
 

@@ -27,6 +27,7 @@ if TYPE_CHECKING:
 SQLITE = "sqlite:///"
 LONGEST = timedelta(days=3_650)
 FILE = click.Path(path_type=Path)
+MAX_PAGE = 1_000
 
 _DURATION = re.compile(r"(?:(\d{1,9})d)?(?:(\d{1,9})h)?(?:(\d{1,9})m)?(?:(\d{1,9})s)?")
 
@@ -90,6 +91,17 @@ def shared(shape: str) -> Callable[[Command], Command]:
 
         with_options.__doc__ = as_help(command.__doc__ or "")
         return with_options
+
+    return decorate
+
+
+def paged(shown: int = 20) -> Callable[[Command], Command]:
+    """Give a listing --limit and --after. Its JSON has `next`: what to give as --after for the part behind it, or null."""
+
+    def decorate(command: Command) -> Command:
+        limit = click.option("--limit", type=click.IntRange(1, MAX_PAGE), default=shown, show_default=True, help="How many.")
+        after = click.option("--after", metavar="NEXT", help="Those behind the page whose `next` this is.")
+        return limit(after(command))
 
     return decorate
 

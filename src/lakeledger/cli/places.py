@@ -12,6 +12,8 @@ from lakeledger import codec
 from lakeledger.cli import show
 from lakeledger.cli.reading import parse_object
 from lakeledger.config import suggest
+from lakeledger.db import pages
+from lakeledger.db.pages import Page
 from lakeledger.errors import Invalid, NotFound
 from lakeledger.sync import (
     DocumentPosition,
@@ -109,6 +111,11 @@ def chosen(markers: Sequence[Marker], schema: str | None, marker_type: str | Non
     return [each for each in markers if wanted in (None, codec.fold(each.schema_name)) and marker_type in (None, each.marker_type)]
 
 
+def page(markers: Sequence[Marker], limit: int, after: str | None) -> Page[Marker]:
+    """A part of these sources, by name. Raises Invalid."""
+    return pages.cut(markers, {"name_key": str, "marker_type": str}, lambda each: (each.name_key, each.marker_type), limit, after)
+
+
 def print_changes(changes: Sequence[MarkerChange], title: str, shown: int = SHOWN) -> None:
     """A line per value that a position had, newest first."""
     rows = [
@@ -124,10 +131,10 @@ def print_changes(changes: Sequence[MarkerChange], title: str, shown: int = SHOW
     show.print_table([">version", "~position", "moved at", "~by", "~reason"], rows[:shown], _title(title, len(rows), shown))
 
 
-def print_files(files: Sequence[SourceFile], title: str) -> None:
+def print_files(files: Sequence[SourceFile], title: str, shown: int = SHOWN) -> None:
     """A line per file of a source."""
     rows = [(file.path, show.size(file.size), f"{file.modified_at:%Y-%m-%d %H:%M:%S}") for file in files]
-    show.print_table(["+file", ">size", "modified at"], rows[-SHOWN:], _title(title, len(rows), SHOWN))
+    show.print_table(["+file", ">size", "modified at"], rows[-shown:], _title(title, len(rows), shown))
 
 
 def type_option(marker_type: str | None) -> str:

@@ -9,7 +9,7 @@ import click
 
 from lakeledger.cli import places, show
 from lakeledger.cli.acting import operator
-from lakeledger.cli.options import Options, shared
+from lakeledger.cli.options import Options, paged, shared
 from lakeledger.cli.positions_exchange import export_positions, import_positions
 from lakeledger.cli.positions_rewind import rewind
 from lakeledger.errors import Invalid
@@ -24,16 +24,17 @@ def positions() -> None:
 @positions.command("list")
 @click.option("--schema", metavar="NAME", help="Only the sources of this schema.")
 @places.TYPE
-@shared('{"positions": [row of sync_markers]}')
-def list_positions(options: Options, schema: str | None, marker_type: str | None) -> None:
+@paged(1_000)
+@shared('{"positions": [row of sync_markers], "next"}')
+def list_positions(options: Options, schema: str | None, marker_type: str | None, limit: int, after: str | None) -> None:
     """Every source and its position.
 
     lakeledger positions list --schema shop
     """
     with options.open() as ledger:
-        found = places.chosen(ledger.positions.list(), schema, marker_type)
+        found = places.page(places.chosen(ledger.positions.list(), schema, marker_type), limit, after)
     if options.as_json:
-        show.print_json({"positions": found})
+        show.print_json({"positions": found, "next": found.next})
         return
     if not found:
         narrowed = schema or marker_type
@@ -53,28 +54,31 @@ def list_positions(options: Options, schema: str | None, marker_type: str | None
         for marker, run in zip(found, ids, strict=True)
     ]
     show.print_table(["~source", "type", "~position", ">version", "moved", "by run"], rows)
+    show.print_more(found.next)
     show.print_next(options.command(f"positions show {shlex.quote(found[0].source.name)}{places.type_option(_type_needed(found))}"))
 
 
 @positions.command("show")
 @click.argument("source")
 @places.TYPE
+@paged(places.SHOWN)
 @shared(
-    '{"position": row of sync_markers, "history": [row of sync_marker_history], "files": [{"path", "size", "modified_at", "content_hash"}]}'
+    '{"position": row of sync_markers, "history": [row of sync_marker_history], "files": [{"path", "size", "modified_at", '
+    '"content_hash"}], "next"}'
 )
-def show_position(options: Options, source: str, marker_type: str | None) -> None:
-    """One source: its position, every value it had, and the files that were read.
+def show_position(options: Options, source: str, marker_type: str | None, limit: int, after: str | None) -> None:
+    """One source: its position, the last values it had, and the files that were read, the last name first.
 
-    lakeledger positions show shop.orders
+    --limit and --after are about the files; `positions history` goes through the values.
+
+      lakeledger positions show shop.orders
     """
     with options.open() as ledger:
         marker = places.get(ledger.positions.list(), source, marker_type)
-        # One more than is shown tells that there are more.
-        limit = None if options.as_json else places.SHOWN + 1
-        changes = ledger.positions.history(marker.source, limit)
-        files = ledger.positions.files(marker.source, limit)
+        changes = ledger.positions.history(marker.source, places.SHOWN)
+        files = ledger.positions.files(marker.source, limit, after)
     if options.as_json:
-        show.print_json({"position": marker, "history": changes, "files": files})
+        show.print_json({"position": marker, "history": changes, "files": files, "next": files.next})
         return
     show.print_facts(
         {
@@ -86,29 +90,31 @@ def show_position(options: Options, source: str, marker_type: str | None) -> Non
             "by run": marker.sync_run_id,
         }
     )
-    places.print_changes(list(reversed(changes)), "history")
+    places.print_changes(changes, f"history: the last {len(changes)}" if changes.next else "history")
     if files:
-        places.print_files(files, "files read")
+        places.print_files(files, "files read", limit)
+    show.print_more(files.next)
     show.print_next(options.command(f"runs show {marker.sync_run_id[: show.SHORT_ID]}" if marker.sync_run_id else "positions list"))
 
 
 @positions.command()
 @click.argument("source")
 @places.TYPE
-@click.option("--limit", type=click.IntRange(1, 10_000), default=20, show_default=True, help="How many.")
-@shared('{"position": row of sync_markers, "history": [row of sync_marker_history]}')
-def history(options: Options, source: str, marker_type: str | None, limit: int) -> None:
+@paged()
+@shared('{"position": row of sync_markers, "history": [row of sync_marker_history], "next"}')
+def history(options: Options, source: str, marker_type: str | None, limit: int, after: str | None) -> None:
     """The values that a source's position had, newest first.
 
     lakeledger positions history shop.orders --limit 5
     """
     with options.open() as ledger:
         marker = places.get(ledger.positions.list(), source, marker_type)
-        changes = list(reversed(ledger.positions.history(marker.source, limit)))
+        changes = ledger.positions.history(marker.source, limit, after)
     if options.as_json:
-        show.print_json({"position": marker, "history": changes})
+        show.print_json({"position": marker, "history": changes, "next": changes.next})
         return
     places.print_changes(changes, f"{marker.source.name} ({marker.marker_type})", limit)
+    show.print_more(changes.next)
     if len(changes) > 1:
         show.print_next(
             options.command(f"positions rewind {shlex.quote(source)} --to-version {changes[1].version}{places.type_option(marker_type)}")

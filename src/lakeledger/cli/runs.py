@@ -11,7 +11,7 @@ import click
 from lakeledger import Ledger
 from lakeledger.cli import show
 from lakeledger.cli.acting import operator
-from lakeledger.cli.options import Duration, Options, shared
+from lakeledger.cli.options import Duration, Options, paged, shared
 from lakeledger.cli.runs_explain import explain
 from lakeledger.errors import Invalid, NotFound
 from lakeledger.runs import Run, Status, Step, StepOutput, Transition
@@ -26,23 +26,24 @@ def runs() -> None:
 @runs.command("list")
 @click.option("--pipeline", metavar="NAME", help="Only the runs of this pipeline.")
 @click.option("--status", type=click.Choice(list(Status.__members__), case_sensitive=False), help="Only runs in this state.")
-@click.option("--limit", type=click.IntRange(1, 1_000), default=20, show_default=True, help="How many.")
-@shared('{"runs": [row of pipeline_runs]}')
-def list_runs(options: Options, pipeline: str | None, status: str | None, limit: int) -> None:
+@paged()
+@shared('{"runs": [row of pipeline_runs], "next"}')
+def list_runs(options: Options, pipeline: str | None, status: str | None, limit: int, after: str | None) -> None:
     """Runs, newest first.
 
     lakeledger runs list --pipeline shop --status failed
     """
     with options.open() as ledger:
-        found = ledger.runs.list(pipeline, status, limit)
+        found = ledger.runs.list(pipeline, status, limit, after)
     if options.as_json:
-        show.print_json({"runs": found})
+        show.print_json({"runs": found, "next": found.next})
         return
     if not found:
         click.echo("no runs")
         show.print_next(options.command("run"))
         return
     print_runs(found)
+    show.print_more(found.next)
     show.print_next(options.command(f"runs show {show.short_ids([run.id for run in found])[0]}"))
 
 
@@ -66,33 +67,36 @@ def print_runs(found: Sequence[Run]) -> None:
 
 @runs.command("show")
 @click.argument("run_id", metavar="ID")
-@shared('{"run": row of pipeline_runs, "steps": [row of step_logs], "transitions": [row of state_transitions]}')
-def show_run(options: Options, run_id: str) -> None:
+@paged(200)
+@shared('{"run": row of pipeline_runs, "steps": [row of step_logs], "transitions": [row of state_transitions], "next"}')
+def show_run(options: Options, run_id: str, limit: int, after: str | None) -> None:
     """A run, its steps and every change of state. The beginning of the ID is enough.
 
     lakeledger runs show 0199b2c4-7e1a
     """
     with options.open() as ledger:
         run = ledger.runs.get(run_id)
-        steps = list(ledger.runs.steps(run.id))
+        steps = ledger.runs.steps(run.id, limit, after)
         transitions = _transitions(ledger, run, steps)
         tables = {step.target_table for step in steps if step.target_table and ledger.tables.find(step.target_table)}
     if options.as_json:
-        show.print_json({"run": run, "steps": steps, "transitions": transitions})
+        show.print_json({"run": run, "steps": steps, "transitions": transitions, "next": steps.next})
         return
     show.print_facts(_facts(run))
     if steps:
         show.print_table(["#", "~step", "type", "~target", "status", ">rows", ">took", "+detail"], [_step_row(step) for step in steps])
     names = {run.id: "run", **{step.id: step.step_name for step in steps}}
     show.print_table(["~changes", "state", "at", "~reason"], [_transition_row(each, names) for each in transitions])
+    show.print_more(steps.next)
     show.print_next(options.command(f"tables show {min(tables)}" if tables else "runs list"))
 
 
 @runs.command()
 @click.argument("run_id", metavar="ID")
 @click.option("--step", metavar="NAME", help="Only this step.")
-@shared('{"run_id", "steps": [{"step_name", "attempt", "status", "error_message", "output", "left_out", "traceback"}]}')
-def logs(options: Options, run_id: str, step: str | None) -> None:
+@paged(100)
+@shared('{"run_id", "steps": [{"step_name", "attempt", "status", "error_message", "output", "left_out", "traceback"}], "next"}')
+def logs(options: Options, run_id: str, step: str | None, limit: int, after: str | None) -> None:
     """What the tasks of a run printed and logged, and where they failed. The beginning of the ID is enough.
 
     Kept are the first 16 kB and the last 48 kB of a task, without secrets, for as long as the run.
@@ -101,12 +105,13 @@ def logs(options: Options, run_id: str, step: str | None) -> None:
     """
     with options.open() as ledger:
         run = ledger.runs.get(run_id)
-        steps = [each for each in ledger.runs.steps(run.id) if step in (None, each.step_name)]
-        output = ledger.runs.output(run.id)
+        page = ledger.runs.steps(run.id, limit if step is None else None, after)
+        steps = [each for each in page if step in (None, each.step_name)]
+        output = ledger.runs.output(run.id, steps) if steps else {}
     if step is not None and not steps:
         raise NotFound(f"run {run.id} has no step {step!r}: `lakeledger runs show {run.id[: show.SHORT_ID]}` lists them")
     if options.as_json:
-        show.print_json({"run_id": run.id, "steps": [_log(each, output.get(each.id)) for each in steps]})
+        show.print_json({"run_id": run.id, "steps": [_log(each, output.get(each.id)) for each in steps], "next": page.next})
         return
     for each in steps:
         show.print_title(f"{each.step_name}: attempt {each.attempt}, {each.status}")
@@ -116,6 +121,7 @@ def logs(options: Options, run_id: str, step: str | None) -> None:
         click.echo("\n")
     if not steps:
         click.echo("the run has no steps")
+    show.print_more(page.next)
 
 
 def _log(step: Step, kept: StepOutput | None) -> dict[str, Any]:

@@ -11,7 +11,7 @@ import click
 from lakeledger import Ledger, codec
 from lakeledger.cli import DONE, FAILED, show
 from lakeledger.cli.acting import operator
-from lakeledger.cli.options import Options, shared
+from lakeledger.cli.options import Options, paged, shared
 from lakeledger.cli.reading import called, read_object
 from lakeledger.config import suggest
 from lakeledger.errors import Invalid, NotFound
@@ -37,16 +37,17 @@ def schema() -> None:
 
 
 @schema.command("list")
-@shared('{"schemas": [row of schema_registry]}')
-def list_schemas(options: Options) -> None:
+@paged(1_000)
+@shared('{"schemas": [row of schema_registry], "next"}')
+def list_schemas(options: Options, limit: int, after: str | None) -> None:
     """The latest version of each table's schema.
 
     lakeledger schema list
     """
     with options.open() as ledger:
-        found = ledger.schemas.list()
+        found = ledger.schemas.list(limit, after)
     if options.as_json:
-        show.print_json({"schemas": found})
+        show.print_json({"schemas": found, "next": found.next})
         return
     if not found:
         click.echo("no schema is registered yet")
@@ -65,14 +66,16 @@ def list_schemas(options: Options) -> None:
         for version in found
     ]
     show.print_table(["~table", ">version", ">columns", "evolution", "status", "policy", "registered"], rows)
+    show.print_more(found.next)
     show.print_next(options.command(f"schema show {shlex.quote(found[0].name)}"))
 
 
 @schema.command("show")
 @click.argument("table")
 @click.option("--version", type=VERSION, metavar="N", help="This version; by default the latest.")
-@shared(f'{{"schema": row of schema_registry, "versions": [{{{", ".join(f"{json.dumps(name)}" for name in SUMMARY)}}}]}}')
-def show_schema(options: Options, table: str, version: int | None) -> None:
+@paged(1_000)
+@shared(f'{{"schema": row of schema_registry, "versions": [{{{", ".join(f"{json.dumps(name)}" for name in SUMMARY)}}}], "next"}}')
+def show_schema(options: Options, table: str, version: int | None, limit: int, after: str | None) -> None:
     """A version of a table's schema: columns, keys, indexes, and what changed.
 
     lakeledger schema show shop.orders --version 2
@@ -80,9 +83,10 @@ def show_schema(options: Options, table: str, version: int | None) -> None:
     with options.open() as ledger:
         which = _known(ledger, table)
         found = ledger.schemas.get(which, version)
-        history = ledger.schemas.history(which)
+        history = ledger.schemas.history(which, limit, after)
     if options.as_json:
-        show.print_json({"schema": found, "versions": [{name: getattr(each, name) for name in SUMMARY} for each in history]})
+        versions = [{name: getattr(each, name) for name in SUMMARY} for each in history]
+        show.print_json({"schema": found, "versions": versions, "next": history.next})
         return
     show.print_facts(_facts(found))
     _print_definition(found.definition)
@@ -93,6 +97,7 @@ def show_schema(options: Options, table: str, version: int | None) -> None:
         show.print_table([">version", "evolution", "status", "registered", "~by"], [_version_row(each) for each in reversed(history)])
         earlier = found.previous_version or found.version
         show.print_next(options.command(f"schema diff {shlex.quote(table)} {earlier}"))
+    show.print_more(history.next)
 
 
 @schema.command()

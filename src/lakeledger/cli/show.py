@@ -5,6 +5,7 @@ from __future__ import annotations
 import json
 import os
 import re
+import shlex
 import sys
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager, redirect_stdout
@@ -122,6 +123,12 @@ def print_text(text: str, style: str = "") -> None:
 def print_next(command: str) -> None:
     """What to type next."""
     click.secho(f"next: {safe(command)}", dim=True, color=_wants_colour(sys.stdout))
+
+
+def print_more(next: str | None) -> None:
+    """That a listing goes on, and how to see the rest of it."""
+    if next is not None:
+        click.secho(f"more: give --after {shlex.quote(safe(next))} as well", dim=True, color=_wants_colour(sys.stdout))
 
 
 def print_table(columns: Sequence[str], rows: Iterable[Sequence[Cell]], title: str | None = None, *, keep_empty: bool = False) -> None:

@@ -10,7 +10,7 @@ from typing import Any
 import click
 
 from lakeledger.cli import show
-from lakeledger.cli.options import Options, shared
+from lakeledger.cli.options import Options, paged, shared
 from lakeledger.cli.sync_figures import facts
 from lakeledger.cli.ticker import ticking
 from lakeledger.config import RetentionSettings
@@ -60,22 +60,23 @@ def stats(options: Options, schema: str | None, hours: int) -> None:
 
 @sync.command()
 @click.option("--schema", metavar="NAME", help="Only the runs of this schema.")
-@click.option("--limit", type=click.IntRange(1, 1_000), default=20, show_default=True, help="How many.")
-@shared('{"runs": [row of sync_runs]}')
-def runs(options: Options, schema: str | None, limit: int) -> None:
+@paged()
+@shared('{"runs": [row of sync_runs], "next"}')
+def runs(options: Options, schema: str | None, limit: int, after: str | None) -> None:
     """Sync runs, newest first.
 
     lakeledger sync runs --schema shop
     """
     with options.open() as ledger:
-        found = ledger.sync.runs.list(schema, limit)
+        found = ledger.sync.runs.list(schema, limit, after)
     if options.as_json:
-        show.print_json({"runs": found})
+        show.print_json({"runs": found, "next": found.next})
         return
     if not found:
         click.echo("no sync runs")
         return
     print_runs(found)
+    show.print_more(found.next)
     show.print_next(options.command(f"runs show {show.short_ids([run.id for run in found])[0]}"))
 
 

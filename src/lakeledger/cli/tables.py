@@ -7,7 +7,7 @@ from collections.abc import Sequence
 import click
 
 from lakeledger.cli import columns, show, storage
-from lakeledger.cli.options import Options, shared
+from lakeledger.cli.options import Options, paged, shared
 from lakeledger.tables import Snapshot, Table, TableMetadata
 
 MAX_VERSION = 2**63 - 1
@@ -27,22 +27,24 @@ tables.add_command(columns.drop_column)
 
 
 @tables.command("list")
-@shared('{"tables": [row of tables]}')
-def list_tables(options: Options) -> None:
+@paged(1_000)
+@shared('{"tables": [row of tables], "next"}')
+def list_tables(options: Options, limit: int, after: str | None) -> None:
     """Every table and its size.
 
     lakeledger tables list
     """
     with options.open() as ledger:
-        found = ledger.tables.list()
+        found = ledger.tables.list(limit, after)
     if options.as_json:
-        show.print_json({"tables": found})
+        show.print_json({"tables": found, "next": found.next})
         return
     if not found:
         click.echo("no tables yet")
         show.print_next(options.command("run"))
         return
     print_tables(found)
+    show.print_more(found.next)
     show.print_next(options.command(f"tables show {found[0].name}"))
 
 
@@ -88,44 +90,49 @@ def show_table(options: Options, name: str) -> None:
 @tables.command()
 @click.argument("name")
 @click.option("--version", type=click.IntRange(1, MAX_VERSION), help="The files of this version; by default the current one.")
-@shared('{"table": row of tables, "version": n, "files": [row of table_files]}')
-def files(options: Options, name: str, version: int | None) -> None:
+@paged(1_000)
+@shared('{"table": row of tables, "version": n, "files": [row of table_files], "next"}')
+def files(options: Options, name: str, version: int | None, limit: int, after: str | None) -> None:
     """The files that a version of a table is made of.
 
     lakeledger tables files bronze.orders --version 3
     """
     with options.open() as ledger:
-        view = ledger.tables.view(name, version)
-        found = ledger.tables.files(name, view.version)
+        table = ledger.tables.get(name)
+        version = table.current_version if version is None else version
+        found = ledger.tables.files(name, version, limit, after)
     if options.as_json:
-        show.print_json({"table": view.table, "version": view.version, "files": found})
+        show.print_json({"table": table, "version": version, "files": found, "next": found.next})
         return
     total = f"{show.plural(sum(file.row_count for file in found), 'row')}, {show.size(sum(file.file_size for file in found))}"
-    click.echo(f"{view.table.name} version {view.version}: {show.plural(len(found), 'file')}, {total}\n{view.table.location}\n")
+    part = " of this page" if after or found.next else ""
+    click.echo(f"{table.name} version {version}: {show.plural(len(found), 'file')}{part}, {total}\n{table.location}\n")
     rows = [
         (show.count(file.added_version), show.count(file.row_count), show.size(file.file_size), file.partition_path, file.file_path)
         for file in found
     ]
     show.print_table([">since", ">rows", ">size", "~partition", "+file"], rows)
-    show.print_next(options.command(f"tables verify {view.table.name}"))
+    show.print_more(found.next)
+    show.print_next(options.command(f"tables verify {table.name}"))
 
 
 @tables.command()
 @click.argument("name")
-@click.option("--limit", type=click.IntRange(1, 10_000), default=20, show_default=True, help="How many.")
-@shared('{"table": row of tables, "snapshots": [row of table_snapshots]}')
-def history(options: Options, name: str, limit: int) -> None:
+@paged()
+@shared('{"table": row of tables, "snapshots": [row of table_snapshots], "next"}')
+def history(options: Options, name: str, limit: int, after: str | None) -> None:
     """The versions of a table, newest first.
 
     lakeledger tables history bronze.orders
     """
     with options.open() as ledger:
         table = ledger.tables.get(name)
-        snapshots = ledger.tables.history(name, limit)
+        snapshots = ledger.tables.history(name, limit, after)
     if options.as_json:
-        show.print_json({"table": table, "snapshots": snapshots})
+        show.print_json({"table": table, "snapshots": snapshots, "next": snapshots.next})
         return
     show.print_table(*_snapshot_table(snapshots), title=str(table.name))
+    show.print_more(snapshots.next)
     show.print_next(options.command(f"runs show {snapshots[0].run_id[: show.SHORT_ID]}" if snapshots else "tables list"))
 
 

@@ -2,19 +2,21 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass
 from datetime import datetime
 from functools import lru_cache
 from heapq import merge
-from itertools import islice
+from itertools import dropwhile, islice
 from typing import Any
 
+from lakeledger import codec
 from lakeledger.control.deployment import run_name
 from lakeledger.control.differences import differences
 from lakeledger.control.model import Commit, Snapshot
 from lakeledger.control.table import ControlTable
-from lakeledger.db import Store
+from lakeledger.db import Store, pages
+from lakeledger.db.pages import Page
 from lakeledger.db.queries import load
 from lakeledger.errors import NotFound
 from lakeledger.redaction import scrub
@@ -25,6 +27,9 @@ sql = load("lakeledger.control")
 
 LONGEST = 10_000
 PAGE = 100
+
+_PLACE: pages.Key = {"at": codec.to_time, "reference": str}
+_COMMIT: pages.Key = {"table": str, "version": int}
 
 
 @dataclass(frozen=True)
@@ -42,18 +47,49 @@ class Entry:
     run_id: str | None = None
     changes: tuple[dict[str, Any], ...] = ()
 
+    @property
+    def reference(self) -> str:
+        """What tells it from the others."""
+        return self.run_id or f"{self.operation} {self.version}"
+
     def to_dict(self) -> dict[str, Any]:
         """As scripts read it."""
         return {**vars(self), "changes": list(self.changes)}
 
 
-def entries(table: ControlTable, store: Store, limit: int = 20, module: str | None = None) -> list[Entry]:
-    """The newest entries; of one module only, if it is given."""
-    commits = _commits(table, limit if module is None else LONGEST, module)
+def entries(table: ControlTable, store: Store, limit: int = 20, module: str | None = None, after: str | None = None) -> Page[Entry]:
+    """The newest entries, a page at a time; of one module only, if it is given. Raises Invalid."""
+    place = pages.parse(after, _PLACE)
+    commits = _commits(table, limit + 1 if module is None and not place else LONGEST, module, place.get("at"))
     applies = _applies(table, store) if module is None else _applies_to(table, store, module)
     found = merge(commits, applies, key=lambda entry: entry.at, reverse=True)
     wanted = (entry for entry in found if module is None or any(change["module_name"] == module for change in entry.changes))
-    return list(islice((_about(entry, module) for entry in wanted), limit))
+    page = list(islice((_about(entry, module) for entry in _behind(wanted, place)), pages.check_limit(limit) + 1))
+    last = page[limit - 1] if len(page) > limit else None
+    return Page(page[:limit], pages.place((last.at, last.reference)) if last else None)
+
+
+def commits(table: ControlTable, limit: int = 20, after: str | None = None) -> Page[Commit]:
+    """The newest commits, a page at a time. Raises Invalid."""
+    place = pages.parse(after, _COMMIT)
+    found = table.history(LONGEST if place else pages.check_limit(limit) + 1)
+    if place:
+        found = list(dropwhile(lambda commit: (commit.table, commit.version) != (place["table"], place["version"]), found))[1:]
+    last = found[limit - 1] if len(found) > limit else None
+    return Page(found[:limit], pages.place((last.table, last.version)) if last else None)
+
+
+def _behind(found: Iterable[Entry], place: Mapping[str, Any]) -> Iterator[Entry]:
+    """What follows that entry; if it is gone, what is older."""
+    is_there = not place
+    for entry in found:
+        if is_there:
+            yield entry
+        elif (entry.at, entry.reference) == (place["at"], place["reference"]):
+            is_there = True
+        elif entry.at < place["at"]:
+            is_there = True
+            yield entry
 
 
 def _about(entry: Entry, module: str | None) -> Entry:
@@ -62,11 +98,15 @@ def _about(entry: Entry, module: str | None) -> Entry:
     return Entry(**{**vars(entry), "changes": tuple(change for change in entry.changes if change["module_name"] == module)})
 
 
-def _commits(table: ControlTable, limit: int, module: str | None) -> Iterator[Entry]:
+def _commits(table: ControlTable, limit: int, module: str | None, until: datetime | None = None) -> Iterator[Entry]:
     """What each commit changed, told once the view before it was read. Of one whose files were cleaned up, only who made it is known.
 
-    A commit that says that it is about other modules is not read.
+    A commit that says that it is about other modules, or that is later than `until`, is not read.
     """
+
+    def matters(commit: Commit | None) -> bool:
+        return commit is not None and commit.may_touch(module) and (until is None or commit.at <= until)
+
     newer: Commit | None = None
     apart: list[Commit] = []
     read = lru_cache(maxsize=2)(lambda version: _read(table, version))
@@ -74,10 +114,10 @@ def _commits(table: ControlTable, limit: int, module: str | None) -> Iterator[En
         if commit.table not in ("", table.name):
             apart.append(commit)
             continue
-        if apart or (newer and newer.may_touch(module)):
+        if apart or matters(newer):
             yield from _told(newer, apart, read(commit.version), read(newer.version if newer else None))
         newer, apart = commit, []
-    if apart or (newer and newer.may_touch(module)):
+    if apart or matters(newer):
         yield from _told(newer, apart, read(newer.version - 1) if newer else None, read(newer.version if newer else None))
 
 
@@ -104,19 +144,19 @@ def _of_commit(commit: Commit, changes: list[dict[str, Any]]) -> Entry:
 
 
 def _applies(table: ControlTable, store: Store) -> Iterator[Entry]:
-    last: Run | None = None
+    after: str | None = None
     while True:
         with store.read() as tx:
-            runs = run_log.list_page(tx, run_name(table), limit=PAGE, before=last)
+            runs = run_log.list_page(tx, run_name(table), limit=PAGE, after=after)
         for run in runs:
             if run.parameters.get("control_table_id") == table.identity:
                 with store.read() as tx:
                     steps = run_log.steps(tx, run.id)
                 if steps or run.error_message:
                     yield _of_run(run, steps)
-        if len(runs) < PAGE:
+        if runs.next is None:
             return
-        last = runs[-1]
+        after = runs.next
 
 
 def _applies_to(table: ControlTable, store: Store, module: str) -> Iterator[Entry]:

@@ -2,13 +2,13 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
 from dataclasses import dataclass
 from datetime import datetime
 from typing import Any
 
-from lakeledger.db import Row, Store
+from lakeledger.db import Row, Store, pages
 from lakeledger.db.derived import WATCHED
+from lakeledger.db.pages import Page
 from lakeledger.db.queries import load, statement
 
 sql = load("lakeledger.events")
@@ -37,10 +37,10 @@ class Changes:
 
     _store: Store
 
-    def after(self, seq: int = 0, table: str | None = None, limit: int = 1_000) -> Sequence[Change]:
-        """The changes behind that sequence number, oldest first, a page at a time."""
+    def after(self, seq: int | str = 0, table: str | None = None, limit: int | None = 1_000) -> Page[Change]:
+        """The changes behind that sequence number, or the `next` of the page before, oldest first, a page at a time. Raises Invalid."""
         with self._store.read() as tx:
-            return [_change(row) for row in tx.all(sql.changes_after, after=seq, table_name=table, page_size=limit)]
+            return pages.read(tx, sql.changes_after, {"seq": int}, _change, limit, seq, table_name=table)
 
     def load(self, change: Change) -> Row | None:
         """The whole row of a change as it is now, or None if it is gone."""

@@ -10,6 +10,7 @@ from typing import Any, cast
 from lakeledger import clock
 from lakeledger.config import suggest
 from lakeledger.db import Row, Store, Transaction
+from lakeledger.db.pages import Page
 from lakeledger.db.queries import load
 from lakeledger.errors import Conflict, Invalid, NotFound
 from lakeledger.jobs import OWNER_TAG, Check, Job, JobSpec, queue, refuse_second, schedule, triggers
@@ -117,10 +118,10 @@ class LocalBackend:
         with self._store.read() as tx:
             return queue.get(tx, id)
 
-    def runs(self, job_id: str | None = None, limit: int = 50) -> Sequence[JobRun]:
-        """The runs of a job, or of all, newest first."""
+    def runs(self, job_id: str | None = None, limit: int | None = 50, after: str | None = None) -> Page[JobRun]:
+        """The runs of a job, or of all, newest first, a page at a time."""
         with self._store.read() as tx:
-            return queue.history(tx, job_id, limit)
+            return queue.history(tx, job_id, limit, after)
 
     def get(self, job_id: str) -> LocalJob:
         """All that is kept of a job. Raises NotFound."""

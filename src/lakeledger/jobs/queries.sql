@@ -113,10 +113,12 @@ returning *
 select * from local_job_runs where tenant_id = :tenant_id and id = :id
 
 -- name: list_runs
-select * from local_job_runs where tenant_id = :tenant_id order by due_at desc, id desc limit :page_size
-
--- name: list_runs_of
-select * from local_job_runs where tenant_id = :tenant_id and job_id = :job_id order by due_at desc, id desc limit :page_size
+select * from local_job_runs
+ where tenant_id = :tenant_id
+   and job_id = :job_id -- optional
+   and (due_at, id) < (:after_due_at, :after_id) -- optional
+ order by due_at desc, id desc
+ limit :page_size -- optional
 
 -- What is open is asked for one status at a time: SQLite uses a partial index only for what its condition says, word by word.
 

@@ -7,14 +7,17 @@ from collections.abc import Mapping
 from datetime import datetime, timedelta
 from typing import Any
 
-from lakeledger import clock
-from lakeledger.db import Transaction
+from lakeledger import clock, codec
+from lakeledger.db import Transaction, pages
+from lakeledger.db.pages import Page
 from lakeledger.db.queries import load
 from lakeledger.errors import NotFound
 from lakeledger.jobs.model import JobRun, LocalJob
 from lakeledger.runs import Run, Worker
 
 sql = load("lakeledger.jobs")
+
+_NEWEST: pages.Key = {"due_at": codec.to_time, "id": str}
 
 
 def add(
@@ -52,10 +55,9 @@ def get(tx: Transaction, id: str) -> JobRun:
     return JobRun(**row)
 
 
-def history(tx: Transaction, job_id: str | None = None, limit: int = 50) -> list[JobRun]:
-    """The runs of a job, or of all, newest first."""
-    rows = tx.all(sql.list_runs, page_size=limit) if job_id is None else tx.all(sql.list_runs_of, job_id=job_id, page_size=limit)
-    return [JobRun(**row) for row in rows]
+def history(tx: Transaction, job_id: str | None = None, limit: int | None = 50, after: str | None = None) -> Page[JobRun]:
+    """The runs of a job, or of all, newest first; `after` is the `next` of the page before."""
+    return pages.read(tx, sql.list_runs, _NEWEST, lambda row: JobRun(**row), limit, after, job_id=job_id)
 
 
 def unfinished(tx: Transaction, job_id: str) -> list[JobRun]:

@@ -2,18 +2,20 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
 from dataclasses import InitVar, dataclass, field, replace
 from datetime import datetime
 from typing import Any
 
-from lakeledger import clock
-from lakeledger.db import Store, Transaction
+from lakeledger import clock, codec
+from lakeledger.db import Row, Store, Transaction, pages
+from lakeledger.db.pages import Page
 from lakeledger.db.queries import load
 from lakeledger.names import table_key
 from lakeledger.redaction import SHAPES, scrub_value
 
 sql = load("lakeledger.records")
+
+_NEWEST: pages.Key = {"produced_at": codec.to_time, "record_id": str}
 
 
 @dataclass(frozen=True)
@@ -107,27 +109,27 @@ def add(tx: Transaction, record: NewRecord) -> str:
     return record_id
 
 
-def history(tx: Transaction, kind: str, table: str | None = None, limit: int = 100) -> list[MetadataRecord]:
-    """Facts of one kind, newest first: of one table, or of all."""
-    if table is None:
-        rows = tx.all(sql.history, kind=kind, page_size=limit)
-    else:
-        rows = tx.all(sql.history_of_table, kind=kind, name_key=table_key(table), page_size=limit)
-    return [
-        MetadataRecord(
-            record_id=row["record_id"],
-            target=MetadataTarget(row["source_id"], row["schema_name"], row["table_name"], row["target_extras"]),
-            context=MetadataContext(row["job_id"], row["run_id"], row["namespace"], row["context_extras"]),
-            kind=row["kind"],
-            payload=row["payload"],
-            produced_at=row["produced_at"],
-            producer_id=row["producer_id"],
-            version=row["version"],
-            quality=row["quality"],
-            extras=row["extras"],
-        )
-        for row in rows
-    ]
+def history(
+    tx: Transaction, kind: str, table: str | None = None, limit: int | None = 100, after: str | None = None
+) -> Page[MetadataRecord]:
+    """Facts of one kind, newest first: of one table, or of all; `after` is the `next` of the page before."""
+    chosen = {"kind": kind, "name_key": None if table is None else table_key(table)}
+    return pages.read(tx, sql.history, _NEWEST, _record, limit, after, **chosen)
+
+
+def _record(row: Row) -> MetadataRecord:
+    return MetadataRecord(
+        record_id=row["record_id"],
+        target=MetadataTarget(row["source_id"], row["schema_name"], row["table_name"], row["target_extras"]),
+        context=MetadataContext(row["job_id"], row["run_id"], row["namespace"], row["context_extras"]),
+        kind=row["kind"],
+        payload=row["payload"],
+        produced_at=row["produced_at"],
+        producer_id=row["producer_id"],
+        version=row["version"],
+        quality=row["quality"],
+        extras=row["extras"],
+    )
 
 
 def _key(schema: str | None, table: str | None) -> str | None:
@@ -141,10 +143,10 @@ class Records:
 
     _store: Store
 
-    def history(self, kind: str, table: str | None = None, limit: int = 100) -> Sequence[MetadataRecord]:
-        """Facts of one kind, newest first: of one table (`silver.orders`, or `orders` of the default schema), or of all."""
+    def history(self, kind: str, table: str | None = None, limit: int | None = 100, after: str | None = None) -> Page[MetadataRecord]:
+        """Facts of one kind, newest first, a page at a time: of all, or of one table (`silver.orders`, or `orders` of `main`)."""
         with self._store.read() as tx:
-            return history(tx, kind, table, limit)
+            return history(tx, kind, table, limit, after)
 
     def latest(self, kind: str, table: str | None = None) -> MetadataRecord | None:
         """The newest fact of that kind, of one table or of all, or None."""

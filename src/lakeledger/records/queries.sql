@@ -10,11 +10,7 @@ insert into metadata_records (
 -- name: history
 select * from metadata_records
  where tenant_id = :tenant_id and kind = :kind
+   and name_key = :name_key -- optional
+   and (produced_at, record_id) < (:after_produced_at, :after_record_id) -- optional
  order by produced_at desc, record_id desc
- limit :page_size
-
--- name: history_of_table
-select * from metadata_records
- where tenant_id = :tenant_id and kind = :kind and name_key = :name_key
- order by produced_at desc, record_id desc
- limit :page_size
+ limit :page_size -- optional

@@ -8,6 +8,7 @@ from datetime import timedelta
 
 from lakeledger.codec import Id
 from lakeledger.db import Store
+from lakeledger.db.pages import Page
 from lakeledger.runs import output, recovery, store
 from lakeledger.runs.active import ActiveRun, ActiveStep
 from lakeledger.runs.exceptions import describe
@@ -72,20 +73,20 @@ class Runs:
         with self._store.read() as tx:
             return store.get(tx, run_id)
 
-    def list(self, pipeline: str | None = None, status: str | None = None, limit: int = 50, before: Run | None = None) -> Sequence[Run]:
+    def list(self, pipeline: str | None = None, status: str | None = None, limit: int = 50, after: str | None = None) -> Page[Run]:
         """Runs, newest first, a page at a time."""
         with self._store.read() as tx:
-            return store.list_page(tx, pipeline, status, limit, before)
+            return store.list_page(tx, pipeline, status, limit, after)
 
-    def steps(self, run_id: Id) -> Sequence[Step]:
-        """The steps of a run, in order."""
+    def steps(self, run_id: Id, limit: int | None = None, after: str | None = None) -> Page[Step]:
+        """The steps of a run, in order: all, or a page at a time."""
         with self._store.read() as tx:
-            return store.steps(tx, store.get(tx, run_id).id)
+            return store.steps(tx, store.get(tx, run_id).id, limit, after)
 
-    def output(self, run_id: str) -> Mapping[str, StepOutput]:
-        """What the steps of a run printed, and where they failed, by the step's id."""
+    def output(self, run_id: str, steps: Sequence[Step] | None = None) -> Mapping[str, StepOutput]:
+        """What the steps of a run printed, and where they failed, by the step's id: of all, or of a page of them."""
         with self._store.read() as tx:
-            return output.of_run(tx, store.get(tx, run_id).id)
+            return output.of_run(tx, store.get(tx, run_id).id, steps)
 
     def transitions(self, entity_id: Id) -> Sequence[Transition]:
         """Every change of state of a run or a step."""

@@ -48,9 +48,9 @@ select * from pipeline_runs
    and pipeline_id = :pipeline_id -- optional
    and status = :status -- optional
    and run_kind = :run_kind -- optional
-   and (start_time, pipeline_logging_id) < (:before_time, :before_id) -- optional
+   and (start_time, pipeline_logging_id) < (:after_start_time, :after_pipeline_logging_id) -- optional
  order by start_time desc, pipeline_logging_id desc
- limit :page_size
+ limit :page_size -- optional
 
 -- name: following_runs
 select * from pipeline_runs
@@ -130,7 +130,11 @@ update step_logs
 select * from step_logs where tenant_id = :tenant_id and step_logging_id = :step_id
 
 -- name: list_steps
-select * from step_logs where tenant_id = :tenant_id and pipeline_logging_id = :run_id order by step_index, step_logging_id
+select * from step_logs
+ where tenant_id = :tenant_id and pipeline_logging_id = :run_id
+   and (step_index, step_logging_id) > (:after_step_index, :after_step_logging_id) -- optional
+ order by step_index, step_logging_id
+ limit :page_size -- optional
 
 -- name: earlier_attempts
 -- Of a step: how often it was tried and not done, in this run and in those that it repeats. Of a run: how many it repeats.
@@ -163,6 +167,7 @@ on conflict (step_logging_id) do update
 -- name: list_output
 select step_output.* from step_output join step_logs on step_logs.step_logging_id = step_output.step_logging_id
  where step_logs.tenant_id = :tenant_id and step_logs.pipeline_logging_id = :run_id
+   and step_logs.step_index between :first and :last -- optional
  order by step_logs.step_index
 
 -- name: is_forgotten

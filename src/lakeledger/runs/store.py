@@ -6,9 +6,10 @@ from collections.abc import Iterable, Mapping
 from datetime import datetime, timedelta
 from typing import Any
 
-from lakeledger import clock
+from lakeledger import clock, codec
 from lakeledger.codec import Id
-from lakeledger.db import Row, Transaction
+from lakeledger.db import Row, Transaction, pages
+from lakeledger.db.pages import Page
 from lakeledger.db.queries import load
 from lakeledger.errors import Conflict, Fenced, Invalid, NotFound
 from lakeledger.runs.model import (
@@ -31,9 +32,11 @@ from lakeledger.runs.worker import Worker
 
 sql = load("lakeledger.runs")
 
-MAX_PAGE = 1_000
 FIRST_ID = "00000000-0000-0000-0000-000000000000"
 LAST_ID = FIRST_ID.replace("0", "f")
+
+_NEWEST: pages.Key = {"start_time": codec.to_time, "pipeline_logging_id": str}
+_IN_ORDER: pages.Key = {"step_index": int, "step_logging_id": str}
 
 
 def add(tx: Transaction, new: NewRun, actor: str) -> Run:
@@ -181,18 +184,16 @@ def list_page(
     pipeline_id: str | None = None,
     status: str | None = None,
     limit: int = 50,
-    before: Run | None = None,
+    after: str | None = None,
     *,
     kind: str | None = None,
-) -> list[Run]:
-    """Runs, newest first; `before` continues after the last one of the page before."""
+) -> Page[Run]:
+    """Runs, newest first; `after` is the `next` of the page before."""
     if status is not None and status not in Status.__members__:
         raise Invalid(f"status {status!r} is not one of {', '.join(Status.__members__)}")
-    if not 1 <= limit <= MAX_PAGE:
-        raise Invalid(f"limit must be between 1 and {MAX_PAGE}, not {limit}")
-    place = {"before_time": before.start_time if before else None, "before_id": before.id if before else None}
-    rows = tx.all(sql.list_runs, pipeline_id=pipeline_id, status=status, run_kind=kind, page_size=limit, **place)
-    return [Run(**row) for row in rows]
+    pages.check_limit(limit, pages.MAX_PAGE)
+    chosen = {"pipeline_id": pipeline_id, "status": status, "run_kind": kind}
+    return pages.read(tx, sql.list_runs, _NEWEST, lambda row: Run(**row), limit, after, **chosen)
 
 
 def following(tx: Transaction, run: Run) -> Run | None:
@@ -304,9 +305,9 @@ def earlier_attempts(tx: Transaction, run: Run, step_id: str | None) -> int:
     return int(row["number"])
 
 
-def steps(tx: Transaction, run_id: str) -> list[Step]:
-    """The steps of a run, in order."""
-    return [Step(**row) for row in tx.all(sql.list_steps, run_id=run_id)]
+def steps(tx: Transaction, run_id: str, limit: int | None = None, after: str | None = None) -> Page[Step]:
+    """The steps of a run, in order; `after` is the `next` of the page before."""
+    return pages.read(tx, sql.list_steps, _IN_ORDER, lambda row: Step(**row), limit, after, run_id=run_id)
 
 
 def transitions(tx: Transaction, entity_id: Id) -> list[Transition]:

@@ -6,18 +6,31 @@ from collections.abc import Iterable, Sequence
 from datetime import datetime
 from enum import StrEnum
 from functools import lru_cache
-from typing import TypeVar
+from typing import Protocol, TypeVar
 
 from lakeledger import codec
 from lakeledger.codec import Id
-from lakeledger.db import Row, Transaction
+from lakeledger.db import Row, Transaction, pages
+from lakeledger.db.pages import Page
 from lakeledger.db.queries import Query
 from lakeledger.errors import Invalid, NotFound
-from lakeledger.runs.store import FIRST_ID, LAST_ID, MAX_PAGE
+from lakeledger.runs.store import FIRST_ID, LAST_ID
 from lakeledger.sync.masking import writable
 from lakeledger.sync.model import Source, key_part
 
 E = TypeVar("E", bound=StrEnum)
+
+
+class Group(Protocol):
+    """What one cause has led to."""
+
+    @property
+    def count(self) -> int: ...
+    @property
+    def fingerprint(self) -> str: ...
+
+
+G = TypeVar("G", bound=Group)
 
 
 def by_id(tx: Transaction, exact: Query, begins: Query, row_id: Id, what: str) -> Row:
@@ -37,9 +50,7 @@ def by_id(tx: Transaction, exact: Query, begins: Query, row_id: Id, what: str) -
 
 def check_limit(limit: int) -> int:
     """The limit, if it is one. Raises Invalid."""
-    if not 1 <= limit <= MAX_PAGE:
-        raise Invalid(f"limit must be between 1 and {MAX_PAGE}, not {limit}")
-    return limit
+    return pages.check_limit(limit, pages.MAX_PAGE)
 
 
 @lru_cache(maxsize=1_024)
@@ -87,11 +98,17 @@ def word_or_none(kind: type[E], value: str | None) -> str | None:
 
 
 def by_cause(rows: Iterable[Row]) -> list[list[Row]]:
-    """Counts per table and status, put together by fingerprint, the biggest group first."""
+    """Counts per table and status, put together by fingerprint."""
     found: dict[str, list[Row]] = {}
     for row in rows:
         found.setdefault(row["fingerprint"], []).append(row)
-    return sorted(found.values(), key=lambda group: -sum(row["count"] for row in group))
+    return list(found.values())
+
+
+def page_of_groups(groups: Sequence[G], limit: int | None, after: str | None) -> Page[G]:
+    """A part of the groups, the biggest first."""
+    key: pages.Key = {"count": int, "fingerprint": str}
+    return pages.cut(groups, key, lambda group: (group.count, group.fingerprint), limit, after, descending=True)
 
 
 def tables_of(rows: Sequence[Row]) -> tuple[str, ...]:

@@ -11,6 +11,7 @@ from typing import Any
 from lakeledger.background import Failures
 from lakeledger.codec import Id
 from lakeledger.db import Store, Transaction
+from lakeledger.db.pages import Page
 from lakeledger.errors import Invalid
 from lakeledger.redaction import scrub_value
 from lakeledger.runs import Counters, Fence, Heartbeats, NewRun, Outcome, Run, Status, Worker, failed, recovery
@@ -184,11 +185,11 @@ class SyncRuns:
         with self._store.read() as tx:
             return as_sync_run(_sync_run(tx, run_id))
 
-    def list(self, schema_name: str | None = None, limit: int = 50) -> Sequence[SyncRun]:
-        """Sync runs, newest first: of one schema or of all. Raises Invalid."""
+    def list(self, schema_name: str | None = None, limit: int = 50, after: str | None = None) -> Page[SyncRun]:
+        """Sync runs, newest first, a page at a time: of one schema or of all. Raises Invalid."""
         with self._store.read() as tx:
-            runs = run_store.list_page(tx, schema_name and _pipeline(schema_name), limit=limit, kind=KIND)
-        return [as_sync_run(run) for run in runs]
+            runs = run_store.list_page(tx, schema_name and _pipeline(schema_name), limit=limit, after=after, kind=KIND)
+        return Page(map(as_sync_run, runs), runs.next)
 
     def recover(self, silence: timedelta | None = None) -> Sequence[SyncRun]:
         """End the runs whose worker is lost, or gave no sign for so long. A living one is never ended for its age."""

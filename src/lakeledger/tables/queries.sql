@@ -2,7 +2,11 @@
 select * from tables where tenant_id = :tenant_id and name_key = :name_key
 
 -- name: list_tables
-select * from tables where tenant_id = :tenant_id order by name_key
+select * from tables
+ where tenant_id = :tenant_id
+   and name_key > :after_name_key -- optional
+ order by name_key
+ limit :page_size -- optional
 
 -- name: add_table
 insert into tables (
@@ -146,7 +150,11 @@ select * from table_snapshots
  limit 1
 
 -- name: list_snapshots
-select * from table_snapshots where tenant_id = :tenant_id and table_id = :table_id order by version desc limit :page_size
+select * from table_snapshots
+ where tenant_id = :tenant_id and table_id = :table_id
+   and version < :after_version -- optional
+ order by version desc
+ limit :page_size -- optional
 
 -- name: live_paths
 -- The current version is known by state, and nobody who only reads needs the bounds. `>= ''` is always so,
@@ -170,7 +178,9 @@ select * from table_files
 select * from table_files
  where tenant_id = :tenant_id and table_id = :table_id
    and added_version <= :version and (removed_version is null or removed_version > :version)
+   and (added_version, file_path) > (:after_added_version, :after_file_path) -- optional
  order by added_version, file_path
+ limit :page_size -- optional
 
 -- name: all_files
 select * from table_files where tenant_id = :tenant_id and table_id = :table_id order by added_version, file_path

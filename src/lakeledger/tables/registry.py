@@ -2,13 +2,14 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable
 from contextlib import suppress
 from dataclasses import dataclass, replace
 from datetime import datetime, timedelta
 
 from lakeledger import codec
 from lakeledger.db import Store
+from lakeledger.db.pages import Page
 from lakeledger.errors import Invalid
 from lakeledger.names import parse_name
 from lakeledger.runs import Worker
@@ -54,16 +55,16 @@ class Tables:
         with self._store.read() as tx:
             return store.stats(tx, store.get(tx, parse_name(name)))
 
-    def files(self, name: str, version: int | None = None) -> Sequence[DataFile]:
-        """The files of a version, by default the current one. Raises NotFound."""
+    def files(self, name: str, version: int | None = None, limit: int | None = None, after: str | None = None) -> Page[DataFile]:
+        """The files of a version, by default the current one: all, or a page at a time. Raises NotFound."""
         with self._store.read() as tx:
             table = store.get(tx, parse_name(name))
-            return store.files_at(tx, table, store.snapshot(tx, table, version).version)
+            return store.files_at(tx, table, store.snapshot(tx, table, version).version, limit, after)
 
-    def history(self, name: str, limit: int = 100) -> Sequence[Snapshot]:
-        """The table's versions, newest first. Raises NotFound."""
+    def history(self, name: str, limit: int | None = 100, after: str | None = None) -> Page[Snapshot]:
+        """The table's versions, newest first, a page at a time. Raises NotFound."""
         with self._store.read() as tx:
-            return store.history(tx, store.get(tx, parse_name(name)), limit)
+            return store.history(tx, store.get(tx, parse_name(name)), limit, after)
 
     def verify(self, name: str, *, deep: bool = True) -> verify.Verification:
         """Compare a table's registry with its storage. Raises NotFound."""
@@ -73,10 +74,11 @@ class Tables:
         """Find, and with `delete` remove, what crashed writes left behind."""
         return sweep.sweep(self._store, self._worker, self._warehouse(), self._note_lost, grace, delete=delete)
 
-    def list(self) -> Sequence[Table]:
-        """Every table, by name."""
+    def list(self, limit: int | None = None, after: str | None = None) -> Page[Table]:
+        """Every table, by name: all, or a page at a time."""
         with self._store.read() as tx:
-            return [self._placed(table) for table in store.list_all(tx)]
+            found = store.list_page(tx, limit, after)
+        return Page(map(self._placed, found), found.next)
 
     def _placed(self, table: Table) -> Table:
         # A shared ledger whose warehouse is not known here can still be looked at.

@@ -5,7 +5,8 @@ from __future__ import annotations
 from datetime import datetime
 
 from lakeledger import clock, codec
-from lakeledger.db import Transaction
+from lakeledger.db import Transaction, pages
+from lakeledger.db.pages import Page
 from lakeledger.db.queries import load
 from lakeledger.errors import Invalid, NotFound
 from lakeledger.names import TableName
@@ -14,6 +15,8 @@ from lakeledger.tables.model import DataFile, Layout, Snapshot, Table, TableMeta
 from lakeledger.tables.schema import Schema
 
 sql = load("lakeledger.tables")
+
+_AS_THEY_CAME: pages.Key = {"added_version": int, "file_path": str}
 
 
 def find(tx: Transaction, name: TableName) -> Table | None:
@@ -29,9 +32,9 @@ def get(tx: Transaction, name: TableName) -> Table:
     raise NotFound(f"no table {name}: `lakeledger tables list` shows them")
 
 
-def list_all(tx: Transaction) -> list[Table]:
-    """Every table, by name."""
-    return [Table(**row) for row in tx.all(sql.list_tables)]
+def list_page(tx: Transaction, limit: int | None = None, after: str | None = None) -> Page[Table]:
+    """Every table, by name; `after` is the `next` of the page before."""
+    return pages.read(tx, sql.list_tables, {"name_key": str}, lambda row: Table(**row), limit, after)
 
 
 def stats(tx: Transaction, table: Table) -> TableStats:
@@ -79,9 +82,9 @@ def layout_of(known: TableMetadata) -> Layout:
     return Layout(known.format, tuple(known.partition_by))
 
 
-def history(tx: Transaction, table: Table, limit: int = 100) -> list[Snapshot]:
-    """The table's versions, newest first."""
-    return [Snapshot(**row) for row in tx.all(sql.list_snapshots, table_id=table.table_id, page_size=limit)]
+def history(tx: Transaction, table: Table, limit: int | None = 100, after: str | None = None) -> Page[Snapshot]:
+    """The table's versions, newest first; `after` is the `next` of the page before."""
+    return pages.read(tx, sql.list_snapshots, {"version": int}, lambda row: Snapshot(**row), limit, after, table_id=table.table_id)
 
 
 def find_batch(tx: Transaction, table: Table, batch_id: str) -> Snapshot | None:
@@ -140,10 +143,11 @@ def view(tx: Transaction, name: TableName, version: int | None = None, at: datet
     return View(table, chosen.version, known.schema, layout_of(known), [row["file_path"] for row in rows])
 
 
-def files_at(tx: Transaction, table: Table, version: int) -> list[DataFile]:
-    """The files that a version of a table is made of, with all that is known of each."""
-    rows = tx.all(sql.live_files if version == table.current_version else sql.files_at, table_id=table.table_id, version=version)
-    return [DataFile(**row) for row in rows]
+def files_at(tx: Transaction, table: Table, version: int, limit: int | None = None, after: str | None = None) -> Page[DataFile]:
+    """The files that a version of a table is made of, with all that is known of each; `after` is the `next` of the page before."""
+    are_all_live = version == table.current_version and limit is None and after is None
+    query, chosen = sql.live_files if are_all_live else sql.files_at, {"table_id": table.table_id, "version": version}
+    return pages.read(tx, query, _AS_THEY_CAME, lambda row: DataFile(**row), limit, after, **chosen)
 
 
 def files(tx: Transaction, table: Table) -> list[DataFile]:

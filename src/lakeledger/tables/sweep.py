@@ -61,7 +61,7 @@ def sweep(handle: Store, worker: Worker, warehouse: str, note_lost: NoteLost, gr
                 storage.remove_folder(f"{folder}/{path}")
     if delete:
         with handle.write() as tx:
-            if folders or not store.list_all(tx):  # A warehouse that is not mounted has nothing to sweep now, but later.
+            if folders or not store.list_page(tx, 1):  # A warehouse that is not mounted has nothing to sweep now, but later.
                 run_store.remove_forgotten(tx, began - grace, young)
     return Sweep(leftovers, delete)
 

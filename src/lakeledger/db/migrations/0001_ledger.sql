@@ -73,7 +73,7 @@ create table step_logs (
     committed_at        timestamptz
 );
 
-create index step_logs_by_run on step_logs (pipeline_logging_id, step_index);
+create index step_logs_by_run on step_logs (pipeline_logging_id, step_index, step_logging_id);
 create index step_logs_by_time on step_logs (tenant_id, start_time desc);
 
 -- What a step printed and where it failed, capped and without secrets.
@@ -166,10 +166,10 @@ create table table_snapshots (
     batch_id       text,
     trigger        text not null,
     committed_at   timestamptz not null,
-    manifest_list  text,
-    unique (table_id, version)
+    manifest_list  text
 );
 
+create unique index table_snapshots_by_version on table_snapshots (table_id, version);
 create index table_snapshots_by_batch on table_snapshots (table_id, batch_id, version) where batch_id is not null;
 create index table_snapshots_by_time on table_snapshots (table_id, committed_at);
 create index table_snapshots_by_run on table_snapshots (tenant_id, run_id);
@@ -198,7 +198,7 @@ create table table_files (
 
 create unique index table_files_by_path on table_files (table_id, file_path);
 create index table_files_live on table_files (table_id, partition_path) where state = 'live';
-create index table_files_by_version on table_files (table_id, added_version, removed_version);
+create index table_files_by_version on table_files (table_id, added_version, file_path);
 create index table_files_removed on table_files (table_id, removed_version) where removed_version is not null;
 
 create table table_stats (
@@ -243,9 +243,10 @@ create table sync_marker_history (
     sync_run_id   text,
     forced        boolean not null,
     reason        text,
-    appended_rows bigint,
-    unique (marker_id, version)
+    appended_rows bigint
 );
+
+create unique index sync_marker_history_by_version on sync_marker_history (marker_id, version);
 
 create table source_files (
     id            text primary key,

@@ -41,7 +41,7 @@ class Seen:
         if self.table is None:
             return []
         with self._store.read() as tx:
-            return store.history(tx, self.table, limit=self.table.current_version)
+            return store.history(tx, self.table, limit=None)
 
 
 @dataclass(frozen=True)

@@ -9,6 +9,7 @@ from lakeledger import clock
 from lakeledger.background import Failures
 from lakeledger.codec import Id
 from lakeledger.db import Store
+from lakeledger.db.pages import Page
 from lakeledger.sync.dead_letters import drafts, store
 from lakeledger.sync.dead_letters.model import (
     Cause,
@@ -61,16 +62,16 @@ class DeadLetters:
         table: str | None = None,
         fingerprint: str | None = None,
         limit: int = 50,
-        before: DeadLetter | None = None,
-    ) -> Sequence[DeadLetter]:
+        after: str | None = None,
+    ) -> Page[DeadLetter]:
         """Letters, newest first, a page at a time."""
         with self._store.read() as tx:
-            return store.list_page(tx, Filter(schema, table, fingerprint), status, limit, before)
+            return store.list_page(tx, Filter(schema, table, fingerprint), status, limit, after)
 
-    def groups(self, status: str | None = None) -> Sequence[LetterGroup]:
-        """Letters by what caused them, the biggest group first."""
+    def groups(self, status: str | None = None, limit: int | None = None, after: str | None = None) -> Page[LetterGroup]:
+        """Letters by what caused them, the biggest group first: all, or a page at a time. One that grows meanwhile may move up."""
         with self._store.read() as tx:
-            return store.groups(tx, status)
+            return store.groups(tx, status, limit, after)
 
     def claim(
         self,

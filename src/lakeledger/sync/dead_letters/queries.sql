@@ -64,9 +64,9 @@ select * from dead_letter_queue
    and name_key like :names escape '!' -- optional
    and status = :status -- optional
    and fingerprint = :fingerprint -- optional
-   and (created_at, id) < (:before_time, :before_id) -- optional
+   and (created_at, id) < (:after_created_at, :after_id) -- optional
  order by created_at desc, id desc
- limit :page_size
+ limit :page_size -- optional
 
 -- name: count_letters
 -- The sample of each group is asked for by its id: PostgreSQL, which cannot know how few groups there are, would join the whole queue.

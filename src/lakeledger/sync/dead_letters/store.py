@@ -7,9 +7,10 @@ from dataclasses import replace
 from datetime import datetime, timedelta
 from typing import Any
 
-from lakeledger import clock
+from lakeledger import clock, codec
 from lakeledger.codec import Id
-from lakeledger.db import Row, Transaction
+from lakeledger.db import Row, Transaction, pages
+from lakeledger.db.pages import Page
 from lakeledger.db.queries import load
 from lakeledger.errors import Conflict, NotFound
 from lakeledger.sync import lookup
@@ -26,6 +27,8 @@ from lakeledger.sync.dead_letters.model import (
 from lakeledger.sync.failures import ErrorType, fingerprint
 
 sql = load("lakeledger.sync.dead_letters")
+
+_NEWEST: pages.Key = {"created_at": codec.to_time, "id": str}
 
 # What becomes of the error whose letter is settled.
 _ERROR_STATUS = {LetterStatus.RESOLVED: "resolved", LetterStatus.DISCARDED: "ignored"}
@@ -58,23 +61,24 @@ def get(tx: Transaction, letter_id: Id) -> DeadLetter:
     return DeadLetter(**lookup.by_id(tx, sql.get_letter, sql.find_letter_by_prefix, letter_id, "dead letter"))
 
 
-def list_page(tx: Transaction, chosen: Filter, status: str | None, limit: int, before: DeadLetter | None) -> list[DeadLetter]:
-    """Letters, newest first; `before` continues after the last one of the page before."""
-    rows = tx.all(
+def list_page(tx: Transaction, chosen: Filter, status: str | None, limit: int, after: str | None) -> Page[DeadLetter]:
+    """Letters, newest first; `after` is the `next` of the page before."""
+    return pages.read(
+        tx,
         sql.list_letters,
+        _NEWEST,
+        lambda row: DeadLetter(**row),
+        lookup.check_limit(limit),
+        after,
         **_conditions(chosen),
         status=lookup.word_or_none(LetterStatus, status),
-        page_size=lookup.check_limit(limit),
-        before_time=before.created_at if before else None,
-        before_id=before.id if before else None,
     )
-    return [DeadLetter(**row) for row in rows]
 
 
-def groups(tx: Transaction, status: str | None) -> list[LetterGroup]:
+def groups(tx: Transaction, status: str | None, limit: int | None = None, after: str | None = None) -> Page[LetterGroup]:
     """The letters by what caused them, the biggest group first."""
     rows = tx.all(sql.count_letters, status=lookup.word_or_none(LetterStatus, status))
-    return [_group(of_cause) for of_cause in lookup.by_cause(rows)]
+    return lookup.page_of_groups([_group(of_cause) for of_cause in lookup.by_cause(rows)], limit, after)
 
 
 def claimable(tx: Transaction, chosen: Filter, limit: int) -> list[Row]:

@@ -9,6 +9,7 @@ from typing import Any
 from lakeledger import clock
 from lakeledger.codec import Id
 from lakeledger.db import Store, Transaction
+from lakeledger.db.pages import Page
 from lakeledger.runs import describe
 from lakeledger.runs.exceptions import trace_of
 from lakeledger.sync.dead_letters.drafts import message_of
@@ -77,16 +78,16 @@ class Errors:
         table: str | None = None,
         fingerprint: str | None = None,
         limit: int = 50,
-        before: ErrorLog | None = None,
-    ) -> Sequence[ErrorLog]:
+        after: str | None = None,
+    ) -> Page[ErrorLog]:
         """Errors, newest first, a page at a time."""
         with self._store.read() as tx:
-            return store.list_page(tx, store.Filter(status, error_type, schema, table, fingerprint), limit, before)
+            return store.list_page(tx, store.Filter(status, error_type, schema, table, fingerprint), limit, after)
 
-    def groups(self, status: str | None = "open") -> Sequence[ErrorGroup]:
-        """Errors by what caused them, the biggest group first."""
+    def groups(self, status: str | None = "open", limit: int | None = None, after: str | None = None) -> Page[ErrorGroup]:
+        """Errors by what caused them, the biggest group first: all, or a page at a time. One that grows meanwhile may move up."""
         with self._store.read() as tx:
-            return store.groups(tx, status)
+            return store.groups(tx, status, limit, after)
 
     def due(self, limit: int = 100, seconds: float = HOLD_SECONDS) -> Sequence[ErrorLog]:
         """Take the open errors that are to be tried again now, the one that waits longest first. Nobody else gets them meanwhile.

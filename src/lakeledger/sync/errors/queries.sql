@@ -26,9 +26,9 @@ select * from error_log
    and status = :status -- optional
    and error_type = :error_type -- optional
    and fingerprint = :fingerprint -- optional
-   and (occurred_at, id) < (:before_time, :before_id) -- optional
+   and (occurred_at, id) < (:after_occurred_at, :after_id) -- optional
  order by occurred_at desc, id desc
- limit :page_size
+ limit :page_size -- optional
 
 -- name: claim_due@sqlite
 update error_log set claimed_by = :claim, claimed_until = :until

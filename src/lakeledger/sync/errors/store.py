@@ -9,7 +9,8 @@ from typing import Any
 
 from lakeledger import codec
 from lakeledger.codec import Id
-from lakeledger.db import Row, Transaction
+from lakeledger.db import Row, Transaction, pages
+from lakeledger.db.pages import Page
 from lakeledger.db.queries import load
 from lakeledger.errors import Conflict
 from lakeledger.redaction import MASK
@@ -22,6 +23,8 @@ from lakeledger.sync.errors.retry import RetryPolicy
 from lakeledger.sync.failures import ErrorType
 
 sql = load("lakeledger.sync.errors")
+
+_NEWEST: pages.Key = {"occurred_at": codec.to_time, "id": str}
 
 # How the letters of an error end with it.
 _LETTER_ENDS = {
@@ -68,25 +71,26 @@ def get(tx: Transaction, error_id: Id) -> ErrorLog:
     return ErrorLog(**lookup.by_id(tx, sql.get_error, sql.find_error_by_prefix, error_id, "error"))
 
 
-def list_page(tx: Transaction, chosen: Filter, limit: int, before: ErrorLog | None) -> list[ErrorLog]:
-    """Errors, newest first; `before` continues after the last one of the page before."""
-    rows = tx.all(
+def list_page(tx: Transaction, chosen: Filter, limit: int, after: str | None) -> Page[ErrorLog]:
+    """Errors, newest first; `after` is the `next` of the page before."""
+    return pages.read(
+        tx,
         sql.list_errors,
+        _NEWEST,
+        lambda row: ErrorLog(**row),
+        lookup.check_limit(limit),
+        after,
         **lookup.table_filter(chosen.schema, chosen.table),
         status=lookup.word_or_none(ErrorStatus, chosen.status),
         error_type=lookup.word_or_none(ErrorType, chosen.error_type),
         fingerprint=chosen.fingerprint,
-        page_size=lookup.check_limit(limit),
-        before_time=before.occurred_at if before else None,
-        before_id=before.id if before else None,
     )
-    return [ErrorLog(**row) for row in rows]
 
 
-def groups(tx: Transaction, status: str | None) -> list[ErrorGroup]:
+def groups(tx: Transaction, status: str | None, limit: int | None = None, after: str | None = None) -> Page[ErrorGroup]:
     """The errors by what caused them, the biggest group first."""
     rows = tx.all(sql.count_errors, status=lookup.word_or_none(ErrorStatus, status))
-    return [_group(of_cause) for of_cause in lookup.by_cause(rows)]
+    return lookup.page_of_groups([_group(of_cause) for of_cause in lookup.by_cause(rows)], limit, after)
 
 
 def claim_due(tx: Transaction, how: Claim, limit: int) -> list[ErrorLog]:

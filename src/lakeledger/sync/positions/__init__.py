@@ -2,13 +2,13 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
 from copy import deepcopy
 from dataclasses import replace
 
 from lakeledger.codec import Id
 from lakeledger.db import Store, Transaction
 from lakeledger.db.cache import Cache
+from lakeledger.db.pages import Page
 from lakeledger.errors import Fenced
 from lakeledger.runs import Fence
 from lakeledger.runs import store as run_store
@@ -40,16 +40,15 @@ class Positions:
         found = self._cache.get(source, lambda: self._read(_source(source)))
         return replace(found, position_data=deepcopy(found.position_data)) if found else None
 
-    def history(self, source: str | Source, limit: int | None = None) -> Sequence[MarkerChange]:
-        """Every value a source's position had, or the last ones, oldest first. Raises NotFound."""
+    def history(self, source: str | Source, limit: int | None = None, after: str | None = None) -> Page[MarkerChange]:
+        """Every value a source's position had, newest first: all, or a page at a time. Raises NotFound."""
         with self._store.read() as tx:
-            return store.history(tx, _source(source), limit)
+            return store.history(tx, _source(source), limit, after)
 
-    def files(self, source: str | Source, limit: int | None = None) -> Sequence[SourceFile]:
-        """The files of a source that have been read, or the last ones, by their names. Raises NotFound."""
+    def files(self, source: str | Source, limit: int | None = None, after: str | None = None) -> Page[SourceFile]:
+        """The files of a source that have been read, the last name first: all, or a page at a time. Raises NotFound."""
         with self._store.read() as tx:
-            marker = store.get(tx, _source(source))
-            return store.files(tx, marker) if limit is None else store.last_files(tx, marker, limit)
+            return store.last_files(tx, store.get(tx, _source(source)), limit, after)
 
     def advance(
         self,
@@ -80,10 +79,10 @@ class Positions:
         with self._store.write() as tx:
             return rewind.apply(tx, plan, move, self._actor)
 
-    def list(self) -> Sequence[Marker]:
-        """Every source's position."""
+    def list(self, limit: int | None = None, after: str | None = None) -> Page[Marker]:
+        """Every source's position, by name: all, or a page at a time."""
         with self._store.read() as tx:
-            return store.list_all(tx)
+            return store.list_page(tx, limit, after)
 
     def _read(self, source: Source) -> Marker | None:
         with self._store.read() as tx:

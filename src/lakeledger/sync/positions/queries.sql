@@ -3,7 +3,11 @@ select * from sync_markers
  where tenant_id = :tenant_id and name_key = :name_key and marker_type = :marker_type
 
 -- name: list_markers
-select * from sync_markers where tenant_id = :tenant_id order by schema_name, coalesce(table_name, ''), marker_type
+select * from sync_markers
+ where tenant_id = :tenant_id
+   and (name_key, marker_type) > (:after_name_key, :after_marker_type) -- optional
+ order by name_key, marker_type
+ limit :page_size -- optional
 
 -- name: add_marker
 insert into sync_markers (
@@ -32,8 +36,10 @@ insert into sync_marker_history (
 
 -- name: list_history
 select * from sync_marker_history
- where tenant_id = :tenant_id and marker_id = :marker_id and version > :after
- order by version
+ where tenant_id = :tenant_id and marker_id = :marker_id
+   and version < :after_version -- optional
+ order by version desc
+ limit :page_size -- optional
 
 -- name: count_runs_since
 -- `tenant_id || ''`: were the tenant something that an index can find, SQLite would rather go through all of its rows.
@@ -51,8 +57,9 @@ select file_path, file_size, modified_at, content_hash from source_files
 -- name: last_files
 select file_path, file_size, modified_at, content_hash from source_files
  where tenant_id = :tenant_id and marker_id = :marker_id
+   and file_path < :after_file_path -- optional
  order by file_path desc
- limit :page_size
+ limit :page_size -- optional
 
 -- name: forget_file
 delete from source_files where tenant_id = :tenant_id and marker_id = :marker_id and file_path = :file_path

@@ -67,7 +67,7 @@ class Rewind:
 def preview(tx: Transaction, source: Source, target: Target) -> Rewind:
     """What a rewind would do. Raises NotFound, or Invalid if that is not behind where the source stands."""
     marker = store.get(tx, source)
-    history = store.history(tx, source)
+    history = store.history(tx, source)[::-1]
     to, undone = _by_place(marker, history, as_position(target.to)) if target.to is not None else _by_version(marker, history, target)
     files: list[SourceFile] = []
     if isinstance(to, FilesPosition):

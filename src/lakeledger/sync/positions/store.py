@@ -6,13 +6,16 @@ from collections.abc import Iterable, Mapping
 from datetime import datetime
 
 from lakeledger import clock
-from lakeledger.db import Row, Transaction
+from lakeledger.db import Row, Transaction, pages
+from lakeledger.db.pages import Page
 from lakeledger.db.queries import load
 from lakeledger.errors import Conflict, NotFound
 from lakeledger.sync.kinds.order import have_one_order, order_class
 from lakeledger.sync.model import Advance, Marker, MarkerChange, Source, SourceFile
 
 sql = load("lakeledger.sync.positions")
+
+_BY_NAME: pages.Key = {"name_key": str, "marker_type": str}
 
 
 def find(tx: Transaction, source: Source) -> Marker | None:
@@ -28,16 +31,15 @@ def get(tx: Transaction, source: Source) -> Marker:
     raise NotFound(f"no position for {source.name!r}: `lakeledger positions list` shows them")
 
 
-def list_all(tx: Transaction) -> list[Marker]:
-    """Every source's position."""
-    return [Marker(**row) for row in tx.all(sql.list_markers)]
+def list_page(tx: Transaction, limit: int | None = None, after: str | None = None) -> Page[Marker]:
+    """Every source's position, by name; `after` is the `next` of the page before."""
+    return pages.read(tx, sql.list_markers, _BY_NAME, lambda row: Marker(**row), limit, after)
 
 
-def history(tx: Transaction, source: Source, limit: int | None = None) -> list[MarkerChange]:
-    """The values the source's position had, oldest first: all, or the last ones. Raises NotFound."""
-    marker = get(tx, source)
-    after = 0 if limit is None else marker.version - limit
-    return [MarkerChange(**row) for row in tx.all(sql.list_history, marker_id=marker.id, after=after)]
+def history(tx: Transaction, source: Source, limit: int | None = None, after: str | None = None) -> Page[MarkerChange]:
+    """The values the source's position had, newest first. Raises NotFound."""
+    chosen = get(tx, source).id
+    return pages.read(tx, sql.list_history, {"version": int}, lambda row: MarkerChange(**row), limit, after, marker_id=chosen)
 
 
 def advance(tx: Transaction, move: Advance, by: str, run_id: str | None = None, appended_rows: int | None = None) -> Marker:
@@ -108,9 +110,9 @@ def files(tx: Transaction, marker: Marker, after: datetime | None = None) -> lis
     return [_file(row) for row in tx.all(sql.list_files, marker_id=marker.id, after=after)]
 
 
-def last_files(tx: Transaction, marker: Marker, limit: int) -> list[SourceFile]:
-    """The files of that source that have been read and are the last by their names."""
-    return [_file(row) for row in reversed(tx.all(sql.last_files, marker_id=marker.id, page_size=limit))]
+def last_files(tx: Transaction, marker: Marker, limit: int | None, after: str | None) -> Page[SourceFile]:
+    """The files of that source that have been read, the last name first; `after` is the `next` of the page before."""
+    return pages.read(tx, sql.last_files, {"file_path": str}, _file, limit, after, marker_id=marker.id)
 
 
 def _file(row: Row) -> SourceFile:

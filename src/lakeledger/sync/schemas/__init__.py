@@ -2,13 +2,14 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Mapping
 from copy import deepcopy
 from typing import Any
 
 from lakeledger.codec import Id
-from lakeledger.db import Store
+from lakeledger.db import Store, pages
 from lakeledger.db.cache import Cache
+from lakeledger.db.pages import Page
 from lakeledger.errors import Invalid
 from lakeledger.redaction import SHAPES, scrub_value
 from lakeledger.sync.model import Source, parse_source
@@ -88,15 +89,16 @@ class Schemas:
         """A version, also an archived one, or the latest; None if it is not there. Remembered for as long as nobody commits anything."""
         return deepcopy(self._cache.get((table, version), lambda: self._read(_table(table), version)))
 
-    def list(self) -> Sequence[SchemaVersion]:
-        """The latest version of each table."""
+    def list(self, limit: int | None = None, after: str | None = None) -> Page[SchemaVersion]:
+        """The latest version of each table, by name: all, or a page at a time."""
         with self._store.read() as tx:
-            return store.list_latest(tx)
+            return store.list_latest(tx, limit, after)
 
-    def history(self, table: str | Source) -> Sequence[SchemaVersion]:
-        """Every version, also archived ones, oldest first. None if the table is not known."""
+    def history(self, table: str | Source, limit: int | None = None, after: str | None = None) -> Page[SchemaVersion]:
+        """Every version, also archived ones, oldest first: all, or a page at a time. None if the table is not known."""
         with self._store.read() as tx:
-            return store.history(tx, _table(table))
+            found = store.history(tx, _table(table))
+        return pages.cut(found, {"version": int}, lambda version: (version.version,), limit, after)
 
     def diff(self, table: str | Source, from_version: int, to_version: int | None = None) -> SchemaDiff:
         """What changed from one version to another, in either direction, or to the latest. Raises NotFound."""

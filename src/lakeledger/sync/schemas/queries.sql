@@ -8,11 +8,13 @@ select * from schema_registry
 select * from schema_registry where tenant_id = :tenant_id and name_key = :name_key and version = :version
 
 -- name: list_latest
-select registry.* from schema_registry registry
-  join (select name_key, max(version) as version from schema_registry where tenant_id = :tenant_id group by name_key) latest
-    on latest.name_key = registry.name_key and latest.version = registry.version
- where registry.tenant_id = :tenant_id
- order by registry.schema_name, registry.table_name
+-- A walk along the index, which asks for each version whether it is the latest: there are few, since older ones become records.
+select * from schema_registry registry
+ where tenant_id = :tenant_id
+   and name_key > :after_name_key -- optional
+   and version = (select max(newer.version) from schema_registry newer where newer.tenant_id = :tenant_id and newer.name_key = registry.name_key)
+ order by name_key
+ limit :page_size -- optional
 
 -- name: list_versions
 select * from schema_registry where tenant_id = :tenant_id and name_key = :name_key order by version

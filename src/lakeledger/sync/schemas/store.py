@@ -6,7 +6,8 @@ from collections.abc import Iterable, Iterator
 from dataclasses import dataclass, replace
 
 from lakeledger import clock, codec, records
-from lakeledger.db import Row, Transaction
+from lakeledger.db import Row, Transaction, pages
+from lakeledger.db.pages import Page
 from lakeledger.db.queries import load
 from lakeledger.errors import Conflict, Invalid, NotFound
 from lakeledger.records import MetadataContext, MetadataTarget, NewRecord
@@ -52,9 +53,9 @@ def get(tx: Transaction, table: Source, version: int | None = None) -> SchemaVer
     raise NotFound(f"no schema is registered for {table.name}")
 
 
-def list_latest(tx: Transaction) -> list[SchemaVersion]:
-    """The latest version of each table."""
-    return [SchemaVersion(**row) for row in tx.all(sql.list_latest)]
+def list_latest(tx: Transaction, limit: int | None = None, after: str | None = None) -> Page[SchemaVersion]:
+    """The latest version of each table, by name; `after` is the `next` of the page before."""
+    return pages.read(tx, sql.list_latest, {"name_key": str}, lambda row: SchemaVersion(**row), limit, after)
 
 
 def history(tx: Transaction, table: Source) -> list[SchemaVersion]:
