@@ -12,6 +12,7 @@ from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import Any
 
+from lakeledger import locations
 from lakeledger.errors import Invalid
 from lakeledger.redaction import scrub
 
@@ -21,6 +22,7 @@ DEFAULT_WAREHOUSE = "warehouse"
 DEFAULT_CONNECTIONS = 16
 
 _TENANT = re.compile(r"^[a-z][a-z0-9_]{0,62}$")
+_ENDPOINT = re.compile(r"https?://[^/?#@\s]+/?", re.IGNORECASE)
 
 _NUMBER = (int, float)
 _EXAMPLES = {
@@ -30,7 +32,8 @@ _EXAMPLES = {
 }
 _SETTINGS = {"url": str, "warehouse": str, "tenant": str, "lease_seconds": _NUMBER, "outage_seconds": _NUMBER, "max_connections": int}
 _SECTIONS: dict[str, dict[str, Any]] = {
-    "spark": {"master": str, "remote": str, "app_name": str, "conf": dict},
+    "spark": {"master": str, "remote": str, "app_name": str, "conf": dict, "jars": list},
+    "s3": {"endpoint": str, "region": str, "path_style": bool},
     "retention": {
         "runs_days": _NUMBER,
         "errors_days": _NUMBER,
@@ -59,6 +62,34 @@ class SparkSettings:
     remote: str | None = _setting("a Spark Connect server, `sc://host:15002`; then `master` is not used", None)
     app_name: str = _setting("the name Spark shows", "lakeledger")
     conf: Mapping[str, str] = _setting("any Spark configuration, as a table of strings", dict)
+    jars: tuple[str, ...] = _setting(
+        "what sessions that lakeledger starts take besides what the warehouse needs, of `lakeledger jars list`: `s3`, `postgresql`", tuple
+    )
+
+
+@dataclass(frozen=True)
+class S3Settings:
+    """How S3 is reached, by lakeledger and by the Spark that it starts.
+
+    Credentials are no settings: they are where every AWS tool finds them, in variables, in a profile or with the machine.
+    """
+
+    endpoint: str | None = _setting("a server other than AWS: `http://127.0.0.1:9000`; by default AWS_ENDPOINT_URL", None)
+    region: str | None = _setting("the region; by default AWS_REGION, else that of the bucket", None)
+    path_style: bool | None = _setting(
+        "whether the bucket stands in the path and not in the name of the host; by default it does where an endpoint is set", None
+    )
+
+    def __post_init__(self) -> None:
+        if self.endpoint and not _ENDPOINT.fullmatch(self.endpoint):
+            raise Invalid(f"s3.endpoint must be http://host:port or https://host, not {scrub(self.endpoint)!r}")
+
+    def resolved(self, environment: Mapping[str, str] = os.environ) -> S3Settings:
+        """With what AWS's own variables say where nothing is set."""
+        endpoint = self.endpoint or environment.get("AWS_ENDPOINT_URL_S3") or environment.get("AWS_ENDPOINT_URL")
+        region = self.region or environment.get("AWS_REGION") or environment.get("AWS_DEFAULT_REGION")
+        path_style = endpoint is not None if self.path_style is None else self.path_style
+        return S3Settings((endpoint or "").rstrip("/") or None, region or None, path_style)
 
 
 @dataclass(frozen=True)
@@ -143,6 +174,7 @@ class Settings:
         DEFAULT_CONNECTIONS,
     )
     spark: SparkSettings = field(default_factory=SparkSettings)
+    s3: S3Settings = field(default_factory=S3Settings)
     retention: RetentionSettings = field(default_factory=RetentionSettings)
     capture: CaptureSettings = field(default_factory=CaptureSettings)
     control: ControlSettings = field(default_factory=ControlSettings)
@@ -156,6 +188,8 @@ class Settings:
             raise Invalid(
                 f"the warehouse {scrub(self.warehouse)} holds a password, which errors and pages would show: give it to Spark instead"
             )
+        if self.warehouse and locations.is_url(self.warehouse):
+            locations.normal(self.warehouse)
         if not 0 < self.lease_seconds < float("inf"):
             raise Invalid(f"lease_seconds must be positive, not {self.lease_seconds}")
         if not 0 <= self.outage_seconds < float("inf"):
@@ -165,7 +199,7 @@ class Settings:
 
     @property
     def warehouse_uri(self) -> str:
-        """The warehouse as an absolute path or a URL; by default the folder beside a SQLite ledger.
+        """The warehouse as an absolute path or a URL, in its one spelling; by default the folder beside a SQLite ledger.
 
         Raises Invalid if a shared ledger has none: each of its users would write to a folder of their own.
         """
@@ -173,9 +207,8 @@ class Settings:
             if not self.url.startswith("sqlite:"):
                 raise Invalid(f"the ledger at {scrub(self.url)} needs a warehouse: set `warehouse` in {FILE_NAME} or give --warehouse")
             return str(Path(self.database_url.removeprefix("sqlite:///")).parent / DEFAULT_WAREHOUSE)
-        if "://" in self.warehouse:
-            return self.warehouse.rstrip("/")
-        return str((self.base / Path(self.warehouse).expanduser()).resolve())
+        place = locations.normal(self.warehouse)
+        return place if locations.is_url(place) else str((self.base / Path(place).expanduser()).resolve())
 
     @property
     def database_url(self) -> str:
@@ -197,6 +230,17 @@ def load(file: Path | None = None, env: Mapping[str, str] | None = None, **overr
     if master := environment.get("LAKELEDGER_SPARK"):
         remote = master if master.startswith("sc://") else None
         changed["spark"] = replace(settings.spark, remote=remote, master=settings.spark.master if remote else master)
+    return replace(settings, **changed, s3=s3_from(environment, settings.s3))
+
+
+def s3_from(environment: Mapping[str, str], settings: S3Settings) -> S3Settings:
+    """The settings of S3 with what `LAKELEDGER_S3_*` variables say. Raises Invalid."""
+    given = {name: environment.get(f"LAKELEDGER_S3_{name.upper()}") for name in _SECTIONS["s3"]}
+    changed: dict[str, Any] = {name: value for name, value in given.items() if value}
+    if word := changed.get("path_style"):
+        if word.lower() not in ("true", "false"):
+            raise Invalid(f"LAKELEDGER_S3_PATH_STYLE must be true or false, not {word!r}")
+        changed["path_style"] = word.lower() == "true"
     return replace(settings, **changed)
 
 
@@ -230,12 +274,14 @@ def read_file(path: Path) -> Settings:
         _check(path, sections[name], allowed, prefix=f"{name}.")
     if "conf" in sections["spark"]:
         sections["spark"]["conf"] = dict(_conf(sections["spark"]["conf"]))
-    for name in {"mask", "unmask"} & sections["capture"].keys():
-        sections["capture"][name] = _texts(path, f"capture.{name}", sections["capture"][name])
+    for section, name in (("capture", "mask"), ("capture", "unmask"), ("spark", "jars")):
+        if name in sections[section]:
+            sections[section][name] = _texts(path, f"{section}.{name}", sections[section][name])
     try:
         return Settings(
             **document,
             spark=SparkSettings(**sections["spark"]),
+            s3=S3Settings(**sections["s3"]),
             retention=RetentionSettings(**sections["retention"]),
             capture=CaptureSettings(**sections["capture"]),
             control=ControlSettings(**sections["control"]),
@@ -258,7 +304,7 @@ def _check(path: Path, document: Mapping[str, Any], allowed: Mapping[str, Any], 
     for key, value in document.items():
         if key not in allowed:
             raise Invalid(f"{path}: unknown setting {prefix + key!r}{suggest(key, list(allowed))}")
-        if not isinstance(value, allowed[key]) or isinstance(value, bool):
+        if not isinstance(value, allowed[key]) or isinstance(value, bool) != (allowed[key] is bool):
             raise Invalid(f"{path}: setting {prefix + key!r} has the wrong type: {value!r}")
 
 
@@ -272,7 +318,7 @@ def _from_here(name: str, value: str) -> str:
     """A relative path in a call or a variable is meant from where the caller is, not from where the file is."""
     if name == "url" and value.startswith("sqlite:///"):
         return f"sqlite:///{Path(value.removeprefix('sqlite:///')).expanduser().absolute()}"
-    if name == "warehouse" and "://" not in value:
+    if name == "warehouse" and not locations.is_url(value):
         return str(Path(value).expanduser().absolute())
     return value
 

@@ -69,7 +69,7 @@ class Ledger:
         """Have a warehouse and a background of one's own, for that tenant."""
         self._warehouse = Warehouse(store, self.settings)
         self._wire(store)
-        self._checksums = Checksums(store, self.sync.background("checksums"))
+        self._checksums = Checksums(store, self.sync.background("checksums"), self.settings.s3)
         self._threads.add(self._checksums)
 
     def _wire(self, store: Store) -> None:
@@ -77,7 +77,7 @@ class Ledger:
         self.store = store
         self.worker = this_worker()
         self.runs = Runs(self.store, self.worker, note_lost_step)
-        self.tables = Tables(self.store, self.worker, self._warehouse.path, note_lost_step)
+        self.tables = Tables(self.store, self.worker, self._warehouse.path, note_lost_step, settings.s3)
         self.columns = Columns(self.store, self._warehouse.path, self._right)
         self.sync = Capture(self.store, self.worker, settings.lease_seconds, settings.capture, settings.retention)
         self.positions = self.sync.positions

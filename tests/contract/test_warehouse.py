@@ -76,7 +76,7 @@ def test_the_spelling_of_a_place_does_not_matter(url: str, tmp_path: Path) -> No
     with at(url, tmp_path / "lake") as ledger:
         fill(ledger)
     with at(url, f"file://{tmp_path}/lake") as ledger:
-        assert ledger.context().warehouse == f"file://{tmp_path}/lake/default"
+        assert ledger.context().warehouse == f"{tmp_path}/lake/default"
 
 
 def test_files_that_were_moved_are_followed_on_purpose(url: str, tmp_path: Path) -> None:

@@ -16,6 +16,7 @@ from lakeledger import Ledger, NumberPosition
 from lakeledger.control.documents import FilesSource
 from lakeledger.pipelines.sources import Reading, Seen, Source
 from lakeledger.pipelines.sources.declared import DeclaredFiles
+from lakeledger.pipelines.sources.files import Where
 from lakeledger.sync import Advance
 from lakeledger.sync import Source as SourceName
 from lakeledger.testing.sources import SourceContract
@@ -45,7 +46,7 @@ class OnTheTestsSpark(SourceContract):
 
 class TestFiles(OnTheTestsSpark):
     def make(self, folder: Path) -> Source:
-        return DeclaredFiles(SourceName("shop", "orders"), FilesSource.model_validate(DECLARED), folder)
+        return DeclaredFiles(SourceName("shop", "orders"), FilesSource.model_validate(DECLARED), Where(folder))
 
     def add_rows(self, folder: Path) -> None:
         (folder / "in").mkdir(exist_ok=True)

@@ -10,7 +10,7 @@ from hypothesis import strategies as st
 
 import lakeledger
 from lakeledger import config
-from lakeledger.config import Settings, SparkSettings
+from lakeledger.config import S3Settings, Settings, SparkSettings
 from lakeledger.errors import Invalid
 
 
@@ -197,3 +197,36 @@ def test_a_tenant_is_lower_case_and_safe_in_a_path_or_refused(tenant: str) -> No
     else:
         with pytest.raises(Invalid, match="tenant"):
             Settings(tenant=tenant)
+
+
+def test_how_s3_is_reached_is_a_setting_and_by_default_what_aws_tools_take(tmp_path: Path) -> None:
+    path = write(tmp_path, "[s3]\nendpoint = 'http://127.0.0.1:9000'\npath_style = false\n")
+    settings = config.load(path, {"LAKELEDGER_S3_REGION": "eu-central-1"}).s3
+    assert settings == S3Settings("http://127.0.0.1:9000", "eu-central-1", path_style=False)
+    assert settings.resolved({"AWS_ENDPOINT_URL": "http://other", "AWS_REGION": "us-west-2"}) == settings
+    aws = {"AWS_ENDPOINT_URL": "http://minio:9000/", "AWS_DEFAULT_REGION": "us-west-2"}
+    assert S3Settings().resolved(aws) == S3Settings("http://minio:9000", "us-west-2", path_style=True)
+    assert S3Settings().resolved({}) == S3Settings(None, None, path_style=False)
+    assert config.load(path, {"LAKELEDGER_S3_PATH_STYLE": "True"}).s3.path_style is True
+
+
+@pytest.mark.parametrize("endpoint", ["minio:9000", "http://", "http://key:hunter2hunter2@minio:9000", "http://minio/bucket", "s3://lake"])
+def test_an_endpoint_is_the_url_of_a_server(endpoint: str) -> None:
+    with pytest.raises(Invalid, match=r"s3\.endpoint must be http://host:port") as refused:
+        S3Settings(endpoint)
+    assert "hunter2" not in str(refused.value)
+
+
+def test_a_truth_value_is_true_or_false(tmp_path: Path) -> None:
+    with pytest.raises(Invalid, match="LAKELEDGER_S3_PATH_STYLE must be true or false, not 'maybe'"):
+        config.load(write(tmp_path, ""), {"LAKELEDGER_S3_PATH_STYLE": "maybe"})
+    with pytest.raises(Invalid, match=r"setting 's3.path_style' has the wrong type: 'yes'"):
+        config.read_file(write(tmp_path, "[s3]\npath_style = 'yes'"))
+    with pytest.raises(Invalid, match=r"unknown setting 's3.secret_key'"):
+        config.read_file(write(tmp_path, "[s3]\nsecret_key = 'x'"))
+
+
+def test_jars_are_a_list_of_names(tmp_path: Path) -> None:
+    assert config.read_file(write(tmp_path, "[spark]\njars = ['s3', 'postgresql']")).spark.jars == ("s3", "postgresql")
+    with pytest.raises(Invalid, match=r"'spark.jars' must be a list of texts"):
+        config.read_file(write(tmp_path, "[spark]\njars = [1]"))

@@ -9,8 +9,10 @@ from pathlib import Path
 
 import pytest
 
-from lakeledger.errors import Failed, Invalid
-from lakeledger.lake import Storage, StoredFile
+from lakeledger import locations
+from lakeledger.config import S3Settings, Settings
+from lakeledger.errors import Failed, Invalid, Unavailable
+from lakeledger.lake import Storage, StoredFile, stores
 
 AT = datetime(2026, 1, 2, 3, 4, 5, 678_901, tzinfo=UTC)
 
@@ -122,6 +124,122 @@ def test_what_cannot_be_done_is_said_with_the_reason(storage: Storage, root: Pat
         storage.remove("folder")
 
 
-def test_a_url_that_cannot_be_opened_is_refused() -> None:
-    with pytest.raises(Invalid, match="cannot open 'nothing://x'"):
-        Storage("nothing://x")
+@pytest.mark.parametrize(
+    ("location", "told"),
+    [
+        ("nothing://x", r"nothing:// is not supported as a place for files: use a local path, s3://bucket/…"),
+        ("s3n://lake/x", r"s3n:// is not supported as a place for files: write s3://…"),
+        ("wasbs://c@a.blob.core.windows.net/x", r"write abfss://…"),
+        ("https://lake.s3.amazonaws.com/x", r"https:// is not supported"),
+        ("file://server/share", r"names the machine 'server'"),
+        ("://x", r"is no place for files"),
+    ],
+)
+def test_what_is_not_supported_is_refused_by_name(location: str, told: str, tmp_path: Path) -> None:
+    with pytest.raises(Invalid, match=told):
+        Storage(location)
+    with pytest.raises(Invalid, match=told):
+        Settings(url=f"sqlite:///{tmp_path}/ledger.db", warehouse=location)
+    assert list(tmp_path.iterdir()) == []
+
+
+@pytest.mark.parametrize(
+    ("location", "told"),
+    [
+        ("s3://lake/x?endpoint_override=localhost:9000", r"^s3://lake/x is followed by options: .* settings under \[s3\]$"),
+        ("gs://lake/x#1", "is followed by options"),
+        ("s3://", "names no bucket"),
+        ("s3:///folder", "names no bucket: write s3://bucket/folder"),
+        ("s3://ann@lake/x", r"^s3://…@lake holds credentials"),
+        ("abfss://container/x", "does not name a container and its account"),
+        ("s3://lake/a/../b", "an object store takes them for names"),
+        ("s3://lake//b", "has an empty part"),
+        ("dbfs:/", "names no folder"),
+    ],
+)
+def test_a_warehouse_that_is_not_a_plain_place_is_refused(location: str, told: str) -> None:
+    with pytest.raises(Invalid, match=told):
+        Settings(warehouse=location)
+
+
+@pytest.mark.parametrize("location", ["s3://AKIA:hunter2hunter2@lake/x", "s3://lake/x?secret_key=hunter2hunter2"])
+def test_no_secret_of_a_warehouse_is_shown(location: str) -> None:
+    with pytest.raises(Invalid) as refused:
+        Settings(warehouse=location)
+    assert "hunter2" not in str(refused.value)
+
+
+@pytest.mark.parametrize(
+    ("location", "one_spelling", "spark"),
+    [
+        ("s3://lake/shop/", "s3://lake/shop", "s3a://lake/shop"),
+        ("s3a://lake/shop", "s3://lake/shop", "s3a://lake/shop"),
+        ("S3A://lake", "s3://lake", "s3a://lake"),
+        ("s3://lake/a b/ü%20[x]", "s3://lake/a b/ü%20[x]", "s3a://lake/a b/ü%20[x]"),
+        ("gs://lake/shop", "gs://lake/shop", "gs://lake/shop"),
+        ("abfss://c@a.dfs.core.windows.net/x/", "abfss://c@a.dfs.core.windows.net/x", "abfss://c@a.dfs.core.windows.net/x"),
+        ("hdfs://name:8020/lake", "hdfs://name:8020/lake", "hdfs://name:8020/lake"),
+        ("hdfs:///lake", "hdfs:///lake", "hdfs:///lake"),
+        ("dbfs:/lake/shop/", "dbfs:/lake/shop", "dbfs:/lake/shop"),
+        ("dbfs:///lake", "dbfs:/lake", "dbfs:/lake"),
+        ("file:///a%20folder/x", "/a folder/x", "file:///a folder/x"),
+        ("/lake/100%", "/lake/100%", "file:///lake/100%"),
+        ("/Volumes/main/shop/lake", "/Volumes/main/shop/lake", "file:///Volumes/main/shop/lake"),
+    ],
+)
+def test_a_place_has_one_spelling_for_people_and_one_for_spark(location: str, one_spelling: str, spark: str) -> None:
+    found = Settings(warehouse=location).warehouse_uri
+    assert (found, locations.for_spark(found)) == (one_spelling, spark)
+
+
+def test_on_databricks_volumes_are_given_to_spark_as_they_are(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("DATABRICKS_RUNTIME_VERSION", "17.3")
+    assert locations.for_spark("/Volumes/main/shop/lake") == "/Volumes/main/shop/lake"
+
+
+@pytest.mark.parametrize("location", ["dbfs:/lake", "/Volumes/main/shop/lake"])
+def test_a_place_of_databricks_is_refused_elsewhere(location: str) -> None:
+    if Path("/dbfs").exists() or Path("/Volumes").exists():
+        pytest.skip("this machine has such places")
+    with pytest.raises(Invalid, match=f"{location} is a place of Databricks"):
+        Storage(location)
+
+
+@pytest.mark.parametrize(
+    ("uri", "told"),
+    [
+        ("file:///a%20b/1.json", "/a b/1.json"),
+        ("file:/a/1.json", "/a/1.json"),
+        ("s3a://lake/a%20b.json", "s3://lake/a b.json"),
+        ("hdfs://name/x", "hdfs://name/x"),
+    ],
+)
+def test_what_spark_names_is_told_as_people_write_it(uri: str, told: str) -> None:
+    assert locations.from_spark(uri) == told
+
+
+def test_a_relative_path_is_no_url_whatever_is_in_it() -> None:
+    assert [locations.is_url(text) for text in ("a/b", "dbfs", "C:/x", "s3://b", "dbfs:/x")] == [False, False, False, True, True]
+
+
+@pytest.mark.parametrize(
+    ("told", "expected", "retryable"),
+    [
+        ("AWS Error NETWORK_CONNECTION during HeadBucket operation: curlCode: 7", "cannot be reached (NETWORK_CONNECTION)", True),
+        ("AWS Error ACCESS_DENIED during ListObjectsV2 operation", "refuses access (ACCESS_DENIED): set AWS_PROFILE", False),
+        ("AWS Error UNKNOWN (HTTP status 403) during HeadObject operation", "refuses access", False),
+        ("AWS Error NO_SUCH_BUCKET during PutObject operation", "there is no bucket 'lake'", False),
+        ("java.net.ConnectException: Connection refused", "cannot be reached", True),
+        ("Bucket does not exist: software.amazon.awssdk…NoSuchBucketException", "there is no bucket 'lake'", False),
+        ("NoAuthWithAWSException: No AWS Credentials provided", "refuses access", False),
+    ],
+)
+def test_what_a_store_says_becomes_unavailable_with_the_fix(told: str, expected: str, retryable: bool) -> None:
+    found = stores.explain(told, "s3://lake/x", S3Settings())
+    assert isinstance(found, Unavailable)
+    assert expected in str(found)
+    assert found.retryable is retryable
+
+
+def test_what_is_not_about_the_store_is_left_alone() -> None:
+    assert stores.explain("Column 'id' does not exist", "s3://lake/x", S3Settings()) is None

@@ -78,6 +78,7 @@ def scheduler(options: Options, once: bool) -> int:
             tell=watched.say,
             failures=ledger.sync.background("scheduler"),
             lease_seconds=ledger.settings.lease_seconds,
+            s3=ledger.settings.s3,
         )
         if once:
             _run_once(clockwork, stop)

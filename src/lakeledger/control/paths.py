@@ -10,6 +10,7 @@ from pathlib import Path
 
 from lakeledger.control.documents import Loading
 from lakeledger.control.modules import AnySource, FilesSource, SqlSource
+from lakeledger.locations import is_url
 
 
 def misplaced(loading: Loading, base: Path) -> list[str]:
@@ -38,7 +39,7 @@ def _paths(source: AnySource) -> Iterator[str]:
 
 def _is_there(folder: Path, path: str) -> bool:
     """Whether it leads to something from there. Of a pattern that could lead through a whole disk, only the part before it is looked at."""
-    if "://" in path or path.startswith("~") or Path(path).is_absolute():
+    if is_url(path) or path.startswith("~") or Path(path).is_absolute():
         return False  # it means the same everywhere
     parts = Path(path).parts
     fixed = [*itertools.takewhile(lambda part: not glob.has_magic(part), parts)]

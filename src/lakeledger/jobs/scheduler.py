@@ -18,6 +18,7 @@ from pathlib import Path
 from typing import Any, cast
 
 from lakeledger.background import Failures
+from lakeledger.config import S3Settings
 from lakeledger.db import Store, Transaction
 from lakeledger.errors import Conflict, LakeledgerError
 from lakeledger.jobs import queue, schedule, takeover, triggers
@@ -25,6 +26,8 @@ from lakeledger.jobs.local import get_job, sql
 from lakeledger.jobs.model import CONFIGURATION_ERRORS, ENDINGS, JobRun, LocalJob
 from lakeledger.jobs.triggers import Fired, TableVersion
 from lakeledger.lake import Storage
+from lakeledger.lake.storage import AS_AWS
+from lakeledger.locations import is_url
 from lakeledger.runs import Status, Worker, describe, failed
 from lakeledger.runs import store as run_log
 from lakeledger.runs.model import storable
@@ -113,6 +116,7 @@ class Scheduler:
         lease_seconds: float = LEASE_SECONDS,
         parallel: int = PARALLEL_RUNS,
         look_seconds: float = LOOK_SECONDS,
+        s3: S3Settings = AS_AWS,
     ) -> None:
         self._store = store
         self._worker = worker
@@ -122,6 +126,7 @@ class Scheduler:
         self._failures = failures or Failures("scheduler")
         self._now = now or self._store_time
         self._lease_seconds = lease_seconds
+        self._s3 = s3
         self._parallel = parallel
         self._look_every = timedelta(seconds=look_seconds)
         self._lock = threading.Lock()
@@ -328,7 +333,7 @@ class Scheduler:
         subject = f"trigger of {job.job_id}"
         try:
             if files := trigger.get("file_arrival"):
-                found = triggers.files_arrived(files, job.seen, _storage(files["url"], job.base).files(), at)
+                found = triggers.files_arrived(files, job.seen, _storage(files["url"], job.base, self._s3).files(), at)
             else:
                 tables = trigger["table_update"]
                 found = triggers.tables_moved(tables, job.seen, self._versions(tables["table_names"]), at)
@@ -412,6 +417,6 @@ def _told(error: BaseException) -> str:
     return str(error) if isinstance(error, LakeledgerError) else describe(error)
 
 
-def _storage(url: str, base: str) -> Storage:
+def _storage(url: str, base: str, s3: S3Settings) -> Storage:
     """A folder, which may be given relative to the module's document."""
-    return Storage(url if "://" in url else str(Path(base) / Path(url).expanduser()))
+    return Storage(url if is_url(url) else str(Path(base) / Path(url).expanduser()), s3)

@@ -22,7 +22,7 @@ class JsonLines:
 
 
 def _count_lines(storage: Storage, path: str) -> int:
-    with storage.filesystem.open_input_stream(storage.inner(path)) as stream:
+    with storage.reading(path), storage.filesystem.open_input_stream(storage.inner(path)) as stream:
         lines = 0
         while chunk := stream.read(CHUNK_BYTES):
             lines += chunk.count(b"\n")

@@ -25,7 +25,8 @@ class Parquet:
     def inspect(self, storage: Storage, path: str, observed: Mapping[str, Any], columns: Container[str]) -> FileFacts:  # noqa: ARG002 - the footer knows
         from pyarrow import parquet
 
-        footer = parquet.read_metadata(storage.inner(path), filesystem=storage.filesystem)
+        with storage.reading(path):
+            footer = parquet.read_metadata(storage.inner(path), filesystem=storage.filesystem)
         first = footer.row_group(0).column(0) if footer.num_row_groups and footer.num_columns else None
         return FileFacts(footer.num_rows, first.compression.lower() if first else "none", _bounds(footer, columns))
 

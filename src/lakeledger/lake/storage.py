@@ -1,4 +1,4 @@
-"""Files wherever they are: a local path or an object store URL, through pyarrow's file systems."""
+"""Files wherever they are: a folder on disk or in an object store, through pyarrow's file systems."""
 
 from __future__ import annotations
 
@@ -7,11 +7,14 @@ import threading
 from collections import deque
 from collections.abc import Callable, Iterable, Iterator
 from concurrent.futures import Future
+from contextlib import contextmanager, suppress
 from dataclasses import dataclass
 from datetime import UTC, datetime
 from typing import TYPE_CHECKING, BinaryIO, TypeVar
 
-from lakeledger.errors import Failed, Invalid
+from lakeledger.config import S3Settings
+from lakeledger.errors import Failed, Invalid, LakeledgerError
+from lakeledger.lake import stores
 
 if TYPE_CHECKING:
     from pyarrow import fs
@@ -20,6 +23,7 @@ T = TypeVar("T")
 
 CHUNK_BYTES = 1 << 20
 PARALLEL = 8
+AS_AWS = S3Settings()
 
 
 @dataclass(frozen=True)
@@ -41,17 +45,17 @@ class StoredFile:
 
 
 class Storage:
-    """One folder and what is below it."""
+    """One folder and what is below it. `root` is a location; see `lakeledger.locations`.
 
-    def __init__(self, root: str) -> None:
-        from pyarrow import ArrowInvalid, fs
+    Raises Invalid for one that is not supported. In an object store, everything raises Unavailable if that is not reached, refuses
+    access or has no such bucket.
+    """
 
-        try:
-            opened = fs.FileSystem.from_uri(root) if "://" in root else (fs.LocalFileSystem(), root)
-        except ArrowInvalid as error:
-            raise Invalid(f"cannot open {root!r}: {error}") from error
-        self.filesystem: fs.FileSystem = opened[0]
-        self._base: str = opened[1].rstrip("/")
+    def __init__(self, root: str, s3: S3Settings = AS_AWS) -> None:
+        self._opened = stores.open(root, s3)
+        self._s3 = s3
+        self.filesystem: fs.FileSystem = self._opened.filesystem
+        self._base = self._opened.base.rstrip("/")
         self.root = root.rstrip("/")
 
     def inner(self, path: str) -> str:
@@ -72,39 +76,32 @@ class Storage:
         """Whether there is such a file."""
         from pyarrow import fs
 
-        try:
+        with self._telling(f"look at {self.root}/{path}"):
             return bool(self.filesystem.get_file_info(self.inner(path)).type == fs.FileType.File)
-        except OSError as error:
-            raise Failed(f"cannot look at {self.root}/{path}: {_reason(error)}") from error
 
     def make(self, folder: str) -> None:
-        """Create a folder. Raises Invalid if that is not allowed."""
+        """Create a folder, or in an object store, which has none, see that its bucket is there. Raises Invalid if that is not allowed."""
+        if self._opened.bucket:
+            self._check_bucket()
+            return
         try:
             self.filesystem.create_dir(self.inner(folder), recursive=True)
         except OSError as error:
-            raise Invalid(f"cannot write to {self.root}: {_reason(error)}; choose a writable warehouse") from error
+            raise Invalid(f"cannot write to {self.root}: {stores.reason(error)}; choose a writable warehouse") from error
 
     def remove_folder(self, folder: str) -> None:
         """Delete a folder and all below it; nothing happens if it is not there."""
-        try:
+        with self._telling(f"delete {self.root}/{folder}"), suppress(FileNotFoundError):
             self.filesystem.delete_dir(self.inner(folder))
-        except FileNotFoundError:
-            return
-        except OSError as error:
-            raise Failed(f"cannot delete {self.root}/{folder}: {_reason(error)}") from error
 
     def remove(self, path: str) -> None:
         """Delete one file; nothing happens if it is not there."""
-        try:
+        with self._telling(f"delete {self.root}/{path}"), suppress(FileNotFoundError):
             self.filesystem.delete_file(self.inner(path))
-        except FileNotFoundError:
-            return
-        except OSError as error:
-            raise Failed(f"cannot delete {self.root}/{path}: {_reason(error)}") from error
 
     def checksum(self, path: str) -> str:
         """SHA-256 of a file's content. Raises FileNotFoundError."""
-        with self.filesystem.open_input_stream(self.inner(path)) as stream:
+        with self.reading(path), self.filesystem.open_input_stream(self.inner(path)) as stream:
             return f"sha256:{_digest(stream)}"
 
     def checksums(self, paths: Iterable[str]) -> Iterator[tuple[str, str | None]]:
@@ -118,6 +115,38 @@ class Storage:
 
         return _several_at_a_time(one, paths)
 
+    @contextmanager
+    def reading(self, path: str) -> Iterator[None]:
+        """Around whatever reads a file through `filesystem`: a store's errors are told as ours, a local disk's are left as they are."""
+        try:
+            yield
+        except FileNotFoundError:
+            raise
+        except OSError as error:
+            if not self._opened.is_remote:
+                raise
+            raise self._failure(error, f"read {self.root}/{path}") from error
+
+    @contextmanager
+    def _telling(self, doing: str) -> Iterator[None]:
+        try:
+            yield
+        except OSError as error:
+            raise self._failure(error, doing) from error
+
+    def _failure(self, error: OSError, doing: str) -> LakeledgerError:
+        if self._opened.is_remote:
+            return stores.failure(error, doing, self.root, self._s3)
+        return Failed(f"cannot {doing}: {stores.reason(error)}")
+
+    def _check_bucket(self) -> None:
+        from pyarrow import fs
+
+        with self._telling(f"look at {self.root}"):
+            is_there = self.filesystem.get_file_info(self._opened.bucket).type != fs.FileType.NotFound
+        if not is_there:
+            raise stores.missing_bucket(self.root, self._s3)
+
     def _walk(self, folder: str, *, recursive: bool) -> Iterator[StoredFile]:
         from pyarrow import fs
 
@@ -130,10 +159,11 @@ class Storage:
         from pyarrow import fs
 
         selector = fs.FileSelector(self.inner(folder), recursive=recursive, allow_not_found=True)
-        try:
-            return list(self.filesystem.get_file_info(selector))
-        except OSError as error:
-            raise Failed(f"cannot list {self.root}/{folder}: {_reason(error)}") from error
+        with self._telling(f"list {self.root}/{folder}"):
+            found = list(self.filesystem.get_file_info(selector))
+        if not found and self._opened.bucket:
+            self._check_bucket()  # A bucket that is not there looks empty.
+        return found
 
 
 def _several_at_a_time(read: Callable[[str], T], paths: Iterable[str]) -> Iterator[T]:
@@ -166,7 +196,3 @@ def _digest(stream: BinaryIO) -> str:
     while chunk := stream.read(CHUNK_BYTES):
         sha.update(chunk)
     return sha.hexdigest()
-
-
-def _reason(error: OSError) -> str:
-    return error.strerror or str(error).partition("\n")[0]

@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING
 
 from lakeledger.db import Store, Transaction
 from lakeledger.errors import Conflict
+from lakeledger.lake import Storage
 from lakeledger.pipelines.own_session import Sessions
 from lakeledger.runs import ActiveRun, ActiveStep
 from lakeledger.sync.errors import Errors
@@ -73,3 +74,7 @@ class Context:
     def warehouse(self) -> str:
         """The tenant's part of the warehouse. Raises Invalid if the ledger has none."""
         return self.find_warehouse()
+
+    def storage(self, location: str) -> Storage:
+        """The files of a location that is meant from the tenant's part of the warehouse."""
+        return Storage(f"{self.warehouse}/{location}", self.ledger.settings.s3)

@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING
 
 from lakeledger.errors import Failed
 from lakeledger.lake import open_format
+from lakeledger.locations import for_spark
 from lakeledger.pipelines.own_session import listing_quickly
 from lakeledger.pipelines.partitions import quote
 from lakeledger.pipelines.save import JSON_OPTIONS
@@ -58,5 +59,5 @@ def _named(frame: DataFrame, view: View) -> DataFrame:
 
 
 def literal(path: str) -> str:
-    """A path that Spark takes as it is: it reads `[`, `{`, `*` and `?` as wildcards."""
-    return re.sub(r"([\\*?\[\]{}])", r"\\\1", path)
+    """A path as Spark reads it: by its own scheme, and with `[`, `{`, `*` and `?` that are no wildcards."""
+    return re.sub(r"([\\*?\[\]{}])", r"\\\1", for_spark(path))

@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING, Any
 from lakeledger import failpoints
 from lakeledger.errors import Failed
 from lakeledger.lake import Bounds, FileFormat, Storage, StoredFile, open_format
+from lakeledger.locations import for_spark
 from lakeledger.pipelines import Context, observe
 from lakeledger.pipelines.apply import Saved
 from lakeledger.pipelines.aside import MARK, Other, split
@@ -81,7 +82,7 @@ def save(
         failpoints.reach(failpoints.MID_WRITE, storage.inner(folder))
         writer = watched.write.format(format_.spark_name).options(**WRITE_OPTIONS)
         writer = writer.options(**JSON_OPTIONS) if format_.spark_name == "json" else writer
-        (writer.partitionBy(*copies) if copies else writer).save(f"{storage.root}/{folder}")
+        (writer.partitionBy(*copies) if copies else writer).save(for_spark(f"{storage.root}/{folder}"))
     failpoints.reach(failpoints.AFTER_WRITE)
     found = dict(seen.get)
     files = _inspect(storage, folder, format_, partition_by, found, observe.bounds(found, columns), bounded)

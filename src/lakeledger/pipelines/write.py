@@ -12,7 +12,7 @@ from lakeledger import clock, codec, failpoints
 from lakeledger.commit import Commit, Effect, commit, find_applied
 from lakeledger.db import Transaction
 from lakeledger.errors import Failed, Invalid, Unavailable
-from lakeledger.lake import Storage, open_format
+from lakeledger.lake import open_format
 from lakeledger.pipelines import Context, aside
 from lakeledger.pipelines.apply import MODES, Look, Refused, Rewrite, Saved, Target, Write
 from lakeledger.pipelines.effects import IngestionFacts, SourceSchema
@@ -86,7 +86,7 @@ def put(
     `measures` are taken on the way, unless they were `measured` before.
     """
     folder = f"{DATA}/{fence.run_id}/{clock.new_id()[-12:]}"
-    storage = Storage(f"{context.warehouse}/{target.location}")
+    storage = context.storage(target.location)
     storage.make(folder.rpartition("/")[0])
     attempted: list[Commit] = []
     try:
@@ -100,7 +100,7 @@ def put(
             raise _unknown(attempted[-1], error) from error
         if attempted:
             raise
-        with suppress(Failed):
+        with suppress(Failed, Unavailable):
             storage.remove_folder(folder)
         if isinstance(error, Refused) and error.effects:
             persist(context, [], replace(fence, ends_run=False), [], [], error.effects)

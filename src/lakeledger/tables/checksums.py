@@ -6,6 +6,7 @@ import threading
 from collections.abc import Mapping
 
 from lakeledger.background import Failures
+from lakeledger.config import S3Settings
 from lakeledger.db import Store
 from lakeledger.lake import Storage
 from lakeledger.runs import describe
@@ -26,9 +27,10 @@ FILES_AT_A_TIME = 32
 class Checksums:
     """One background thread that fills in what is missing. Whatever it leaves out loses nothing: `verify` fills in the rest."""
 
-    def __init__(self, store: Store, failures: Failures | None = None) -> None:
+    def __init__(self, store: Store, failures: Failures, s3: S3Settings) -> None:
         self._store = store
-        self._failures = failures or Failures("checksums")
+        self._s3 = s3
+        self._failures = failures
         self._changed = threading.Condition()
         self._waiting: list[tuple[Table, list[str]]] = []
         self._busy = False
@@ -75,7 +77,7 @@ class Checksums:
                 try:
                     for start in range(0, len(paths), FILES_AT_A_TIME):
                         if not self._closed:
-                            fill_in(self._store, table, paths[start : start + FILES_AT_A_TIME])
+                            fill_in(self._store, table, paths[start : start + FILES_AT_A_TIME], self._s3)
                 except Exception as error:  # noqa: BLE001 - the outermost loop of the background: it must go on
                     told = f"the checksums of {table.location} could not be computed: {describe(error)}; `lakeledger tables verify` does it"
                     if not self._closed:
@@ -108,9 +110,9 @@ def within(budget: int, sizes: Mapping[str, int]) -> list[str]:
     return chosen
 
 
-def fill_in(store: Store, table: Table, paths: list[str]) -> None:
+def fill_in(store: Store, table: Table, paths: list[str], s3: S3Settings) -> None:
     """Compute and keep the checksums of these files; one that is gone meanwhile is left to `verify`."""
-    found = [(path, checksum) for path, checksum in Storage(table.location).checksums(paths) if checksum]
+    found = [(path, checksum) for path, checksum in Storage(table.location, s3).checksums(paths) if checksum]
     with store.write() as tx:
         tx.many(sql.set_checksum, ({"table_id": table.table_id, "file_path": path, "checksum": checksum} for path, checksum in found))
 

@@ -8,6 +8,7 @@ from dataclasses import dataclass, replace
 from datetime import datetime, timedelta
 
 from lakeledger import codec
+from lakeledger.config import S3Settings
 from lakeledger.db import Store
 from lakeledger.db.pages import Page
 from lakeledger.errors import Invalid
@@ -26,6 +27,7 @@ class Tables:
     _worker: Worker
     _warehouse: Callable[[], str]
     _note_lost: NoteLost
+    _s3: S3Settings
 
     def get(self, name: str) -> Table:
         """The table as it is now. Raises NotFound."""
@@ -68,11 +70,11 @@ class Tables:
 
     def verify(self, name: str, *, deep: bool = True) -> verify.Verification:
         """Compare a table's registry with its storage. Raises NotFound."""
-        return verify.verify(self._store, self._worker, self._warehouse(), parse_name(name), deep=deep)
+        return verify.verify(self._store, self._worker, self._warehouse(), parse_name(name), self._s3, deep=deep)
 
     def sweep(self, grace: timedelta = sweep.GRACE, *, delete: bool = False) -> sweep.Sweep:
         """Find, and with `delete` remove, what crashed writes left behind."""
-        return sweep.sweep(self._store, self._worker, self._warehouse(), self._note_lost, grace, delete=delete)
+        return sweep.sweep(self._store, self._worker, self._warehouse(), self._note_lost, grace, self._s3, delete=delete)
 
     def list(self, limit: int | None = None, after: str | None = None) -> Page[Table]:
         """Every table, by name: all, or a page at a time."""

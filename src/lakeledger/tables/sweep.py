@@ -6,6 +6,7 @@ from collections.abc import Iterator
 from dataclasses import dataclass
 from datetime import timedelta
 
+from lakeledger.config import S3Settings
 from lakeledger.db import Store, Transaction
 from lakeledger.errors import Invalid, NotFound
 from lakeledger.lake import Storage, StoredFile
@@ -37,7 +38,9 @@ class Sweep:
     deleted: bool
 
 
-def sweep(handle: Store, worker: Worker, warehouse: str, note_lost: NoteLost, grace: timedelta = GRACE, *, delete: bool = False) -> Sweep:
+def sweep(
+    handle: Store, worker: Worker, warehouse: str, note_lost: NoteLost, grace: timedelta, s3: S3Settings, *, delete: bool = False
+) -> Sweep:
     """Find, and with `delete` remove, what crashed writes left in the tenant's part of the warehouse.
 
     A run's files are left over once it can no longer commit and the grace time has passed. With `delete`, runs of lost workers are ended
@@ -47,7 +50,7 @@ def sweep(handle: Store, worker: Worker, warehouse: str, note_lost: NoteLost, gr
         began = tx.now
         if delete:
             recovery.recover(tx, worker, note_lost)
-    storage = Storage(warehouse)
+    storage = Storage(warehouse, s3)
     leftovers: list[Leftover] = []
     folders, young = list(_table_folders(storage)), set[str]()
     for folder in folders:

@@ -5,6 +5,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import Literal
 
+from lakeledger.config import S3Settings
 from lakeledger.db import Store
 from lakeledger.lake import Storage, StoredFile
 from lakeledger.names import TableName
@@ -41,12 +42,12 @@ class Verification:
         return not self.findings
 
 
-def verify(handle: Store, worker: Worker, warehouse: str, name: TableName, *, deep: bool = True) -> Verification:
+def verify(handle: Store, worker: Worker, warehouse: str, name: TableName, s3: S3Settings, *, deep: bool = True) -> Verification:
     """Compare a table's registry with its storage. `deep` reads the files and compares their checksums. Raises NotFound."""
     with handle.read() as tx:
         table = store.get(tx, name).placed(warehouse)
         known = store.files(tx, table)
-    storage = Storage(table.location)
+    storage = Storage(table.location, s3)
     present = {file.path: file for file in storage.files(DATA) if not file.is_bookkeeping}
     # What was committed, or is being written, since the first look is nobody's fault.
     # So are the files of another table that lives in the same place.
@@ -58,7 +59,7 @@ def verify(handle: Store, worker: Worker, warehouse: str, name: TableName, *, de
         suspects = {finding.path for finding in findings}
         sound = [file for file in known if file.file_path not in suspects]
         findings += _compare_content(storage, sound)
-        fill_in(handle, table, [file.file_path for file in sound if file.checksum is None])
+        fill_in(handle, table, [file.file_path for file in sound if file.checksum is None], s3)
     return Verification(table, len(known), sorted(findings, key=lambda finding: (finding.problem, finding.path)))
 
 

@@ -8,13 +8,12 @@ from dataclasses import dataclass
 from datetime import datetime
 from pathlib import Path
 
+from lakeledger import locations
 from lakeledger.config import Settings
 from lakeledger.db import Row, Store, Transaction
 from lakeledger.errors import Invalid
 from lakeledger.lake import Storage
 from lakeledger.tables.store import sql
-
-LOCAL = "file://"
 
 
 @dataclass(frozen=True)
@@ -73,7 +72,7 @@ class Warehouse:
     def check(self, tx: Transaction) -> None:
         """Raise Invalid if the warehouse that was written to is no longer the one that the ledger remembers: somebody has moved it."""
         location, known = self._settings.warehouse_uri, find(tx)
-        if known is not None and not known.is_at(_place(location), self._relative(location)):
+        if known is not None and not known.is_at(location, self._relative(location)):
             self._is_claimed = self._is_checked = False  # the next write asks anew
             raise Invalid(f"the ledger's warehouse has become {known.location} while {location} was written to: nothing was committed")
 
@@ -83,7 +82,7 @@ class Warehouse:
         with self._store.read() as tx:
             before = find(tx)
             newest = tx.all(sql.newest_files)
-        missing = _missing(Storage(f"{after}/{self._store.tenant_id}"), newest)
+        missing = _missing(Storage(f"{after}/{self._store.tenant_id}", self._settings.s3), newest)
         if apply and missing:
             raise Invalid(f"{after} does not have the newest file of {', '.join(missing[:3])}: move the files first, then try again")
         if apply:
@@ -93,7 +92,7 @@ class Warehouse:
 
     def _check(self, tx: Transaction, location: str) -> None:
         known = find(tx)
-        if known is None or known.is_at(_place(location), self._relative(location)) or not tx.one(sql.has_tables):
+        if known is None or known.is_at(location, self._relative(location)) or not tx.one(sql.has_tables):
             return
         raise Invalid(
             f"the tables of tenant {tx.tenant_id} are in the warehouse {known.location}, not in {location}: "
@@ -103,18 +102,18 @@ class Warehouse:
     def _remember(self, tx: Transaction, location: str) -> None:
         self._check(tx, location)  # Somebody may have been a moment earlier.
         known = find(tx)
-        if known is None or not known.is_at(_place(location), self._relative(location)):
+        if known is None or not known.is_at(location, self._relative(location)):
             self._put(tx, location)
 
     def _put(self, tx: Transaction, location: str) -> None:
-        tx.execute(sql.put_warehouse, location=_place(location), relative_location=self._relative(location))
+        tx.execute(sql.put_warehouse, location=location, relative_location=self._relative(location))
 
     def _relative(self, location: str) -> str | None:
         """The way from the ledger's file to the warehouse, where both are on disk: it stays the same when they move together."""
         url = self._settings.database_url
-        if "://" in _place(location) or not url.startswith("sqlite:"):
+        if locations.is_url(location) or not url.startswith("sqlite:"):
             return None
-        return os.path.relpath(_place(location), Path(url.removeprefix("sqlite:///")).parent)
+        return os.path.relpath(location, Path(url.removeprefix("sqlite:///")).parent)
 
 
 def find(tx: Transaction) -> Remembered | None:
@@ -126,9 +125,3 @@ def find(tx: Transaction) -> Remembered | None:
 def _missing(storage: Storage, newest: list[Row]) -> list[str]:
     wanted = {f"{row['location']}/{row['file_path']}": f"{row['schema_name']}.{row['table_name']}" for row in newest}
     return [table for path, table in wanted.items() if not storage.has(path)]
-
-
-def _place(location: str) -> str:
-    """One spelling for a place that has several."""
-    plain = location.removeprefix(LOCAL) if location.startswith(f"{LOCAL}/") else location
-    return plain.replace("s3a://", "s3://", 1) if plain.startswith("s3a://") else plain

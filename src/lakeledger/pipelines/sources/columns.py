@@ -12,13 +12,13 @@ from dataclasses import dataclass
 from functools import cached_property, reduce
 from operator import or_
 from typing import TYPE_CHECKING, Any
-from urllib.parse import unquote
 
 from lakeledger import codec
 from lakeledger.errors import Invalid
 from lakeledger.lake import Storage
 from lakeledger.lake.parquet import footer_types
 from lakeledger.lake.storage import PARALLEL
+from lakeledger.locations import from_spark
 from lakeledger.tables.schema import Schema, column_names, type_text
 
 if TYPE_CHECKING:
@@ -75,9 +75,9 @@ def structs_of(type_: Any, place: tuple[str, ...] = ()) -> Iterator[Struct]:
             yield from structs_of(_inner(type_), place)
 
 
-def check_parquet(paths: Sequence[str], expected: Expected, options: Mapping[str, str]) -> None:
+def check_parquet(paths: Sequence[str], expected: Expected, options: Mapping[str, str], open_storage: Callable[[str], Storage]) -> None:
     """Raise Invalid for a file whose footer does not fit; one that is no Parquet is left to Spark. Names of options are in lower case."""
-    for path, footer in zip(paths, _footers(paths), strict=True):
+    for path, footer in zip(paths, _footers(paths, open_storage), strict=True):
         if footer is None:
             continue
         # With a basePath, Spark takes columns from the names of folders as well.
@@ -107,7 +107,7 @@ def check_json(spark: SparkSession, paths: Sequence[str], expected: Expected, op
     files = keys.groupBy("path", "struct").agg(F.collect_set("key").alias("keys"))
     is_wrong = reduce(or_, ((F.col("struct") == number) & _differs(struct, expected) for number, struct in enumerate(expected.structs)))
     for row in files.where(is_wrong).orderBy("path", "struct").limit(1).collect():
-        _compare(unquote(row["path"]).removeprefix("file:"), expected.structs[row["struct"]], sorted(row["keys"]), expected, str)
+        _compare(from_spark(row["path"]), expected.structs[row["struct"]], sorted(row["keys"]), expected, str)
 
 
 def narrows(found: Any, read_as: Any) -> bool:
@@ -122,9 +122,9 @@ def narrows(found: Any, read_as: Any) -> bool:
     return scale > wanted_scale or digits - scale > wanted_digits - wanted_scale
 
 
-def _footers(paths: Sequence[str]) -> list[Schema | None]:
+def _footers(paths: Sequence[str], open_storage: Callable[[str], Storage]) -> list[Schema | None]:
     places = [path.rpartition("/") for path in paths]
-    folders = {folder: Storage(folder) for folder, _, _ in places}
+    folders = {folder: open_storage(folder) for folder, _, _ in places}
     with ThreadPoolExecutor(PARALLEL, thread_name_prefix="footers") as pool:
         return list(pool.map(lambda place: footer_types(folders[place[0]], place[2]), places))
 

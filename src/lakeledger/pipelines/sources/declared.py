@@ -6,7 +6,6 @@ import re
 from collections.abc import Iterator
 from contextlib import AbstractContextManager, contextmanager
 from dataclasses import dataclass
-from pathlib import Path
 from typing import TYPE_CHECKING
 
 from lakeledger import clock, codec
@@ -32,7 +31,7 @@ def open_source(context: Context, module: str, declared: Declared) -> Source:
     name = SourceName(module, declared.source_id)
     match declared:
         case documents.FilesSource():
-            return DeclaredFiles(name, declared, context.base)
+            return DeclaredFiles(name, declared, files.Where(context.base, context.ledger.settings.s3))
         case documents.SqlSource():
             return DeclaredQuery(name, declared, context)
 
@@ -43,7 +42,7 @@ class DeclaredFiles:
 
     name: SourceName
     declared: documents.FilesSource
-    base: Path
+    where: files.Where
 
     def plan(self, seen: Seen) -> Reading | None:
         config, known, is_full = self.declared.source_config, seen.files(), self.declared.transformation_config.load_type == "full"
@@ -53,9 +52,9 @@ class DeclaredFiles:
         if not found and (is_full or not known):
             raise Invalid(f"no file matches {config.path}: check the source's path")
         if is_full:
-            planned: files.Planned | None = files.plan_full(found, known, self.base)
+            planned: files.Planned | None = files.plan_full(found, known, self.where)
         else:
-            planned = files.plan_incremental(found, known, config.changed_files, self.base)
+            planned = files.plan_incremental(found, known, config.changed_files, self.where)
         return self._reading(seen, planned, is_full=is_full) if planned else None
 
     def _reading(self, seen: Seen, planned: files.Planned, *, is_full: bool) -> Reading:
@@ -83,11 +82,11 @@ class DeclaredFiles:
     def _frame(self, spark: SparkSession, read: list[SourceFile], table_schema: Schema | None) -> Iterator[DataFrame]:
         config = self.declared.source_config
         spec = files.Files(config.path, config.format, config.schema_text, config.options, config.changed_files, config.optional_columns)
-        yield files.read(spark, spec, read, table_schema, self.base)
+        yield files.read(spark, spec, read, table_schema, self.where)
 
     def _found(self) -> list[StoredFile]:
         path = self.declared.source_config.path
-        return files.as_declared(files.discover(path, self.base), path, self.base)
+        return files.as_declared(files.discover(path, self.where.base, self.where.s3), path, self.where.base)
 
     def _batch_id(self, read: list[SourceFile], after: int | None) -> str:
         declared = self.declared

@@ -12,9 +12,11 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Literal
 
 from lakeledger import codec
+from lakeledger.config import S3Settings
 from lakeledger.errors import Failed, Invalid
 from lakeledger.lake import Storage, StoredFile
-from lakeledger.lake.storage import PARALLEL
+from lakeledger.lake.storage import AS_AWS, PARALLEL
+from lakeledger.locations import is_url
 from lakeledger.pipelines.read import literal
 from lakeledger.pipelines.sources import columns
 from lakeledger.sync import FilesPosition, SourceFile
@@ -37,6 +39,23 @@ CORRUPT_RECORD = "_corrupt_record"
 ROOT = Path("/")
 
 OnChange = Literal["refuse", "load", "ignore"]
+
+
+@dataclass(frozen=True)
+class Where:
+    """From where relative paths are meant, and how object stores are reached."""
+
+    base: Path = ROOT
+    s3: S3Settings = AS_AWS
+
+    def whole(self, path: str) -> str:
+        return path if is_url(path) else str(self.base.absolute() / path)
+
+    def storage(self, folder: str) -> Storage:
+        return Storage(folder, self.s3)
+
+
+HERE = Where()
 
 
 @dataclass(frozen=True)
@@ -72,17 +91,17 @@ class Planned:
         return {**self.renamed, **self.set_aside}
 
 
-def discover(pattern: str, base: Path) -> list[StoredFile]:
-    """The files that match, with absolute paths. Raises Invalid if a path without wildcards is not there."""
+def discover(pattern: str, base: Path, s3: S3Settings = AS_AWS) -> list[StoredFile]:
+    """The files that match, with absolute paths. Raises Invalid if a path without wildcards is not there, or Unavailable."""
     folder, rest = split_glob(pattern)
     exact = not rest
     if exact:
         folder, _, rest = pattern.rpartition("/")
     here = base / Path(folder or ("/" if pattern.startswith("/") else "")).expanduser()
-    root = folder if "://" in pattern else os.path.abspath(here)  # noqa: PTH100 - resolve() would follow links
+    root = folder if is_url(pattern) else os.path.abspath(here)  # noqa: PTH100 - resolve() would follow links
     found = [
         StoredFile(f"{root}/{file.path}", file.size, file.modified_at)
-        for file in Storage(root).files(recursive="/" in rest)
+        for file in Storage(root, s3).files(recursive="/" in rest)
         if (file.path == rest if exact else matches_glob(file.path, rest)) and not file.is_bookkeeping
     ]
     if not found and exact:
@@ -92,15 +111,15 @@ def discover(pattern: str, base: Path) -> list[StoredFile]:
 
 def as_declared(found: Iterable[StoredFile], pattern: str, base: Path) -> list[StoredFile]:
     """The files by the paths they are known by: relative to the document if the pattern is, so that both can move together."""
-    if "://" in pattern or Path(pattern).expanduser().is_absolute():
+    if is_url(pattern) or Path(pattern).expanduser().is_absolute():
         return list(found)
     return [replace(file, path=os.path.relpath(file.path, base.absolute())) for file in found]
 
 
-def plan_incremental(found: Iterable[StoredFile], known: Iterable[SourceFile], on_change: OnChange, base: Path = ROOT) -> Planned | None:
+def plan_incremental(found: Iterable[StoredFile], known: Iterable[SourceFile], on_change: OnChange, where: Where = HERE) -> Planned | None:
     """What is new since the last read, or None. Raises Invalid for a file that changed, unless such files are ignored."""
     present, registered = {file.path: file for file in found}, {file.path: file for file in known}
-    looked_at = _look_at(present, registered, base)
+    looked_at = _look_at(present, registered, where)
     renamed = _renamed(registered, present, looked_at)
     taken = registered.keys() & {file.path for file in renamed.values()} - renamed.keys()
     set_aside = {path: _aside(registered[path]) for path in taken}
@@ -118,11 +137,11 @@ def plan_incremental(found: Iterable[StoredFile], known: Iterable[SourceFile], o
     return Planned(new, _position(kept | {file.path: file for file in new}), renamed, set_aside)
 
 
-def plan_full(found: Iterable[StoredFile], known: Iterable[SourceFile], base: Path = ROOT) -> Planned:
+def plan_full(found: Iterable[StoredFile], known: Iterable[SourceFile], where: Where = HERE) -> Planned:
     """Everything that is there. The position still counts every file ever read: it never goes backwards."""
     present, registered = list(found), {file.path: file for file in known}
     looked_at = {
-        file.path: file for file in identify([file for file in present if _looks_different(file, registered.get(file.path))], base)
+        file.path: file for file in identify([file for file in present if _looks_different(file, registered.get(file.path))], where)
     }
     now = [looked_at.get(file.path) or registered[file.path] for file in present]
     return Planned(now, _position({**registered, **{file.path: file for file in now}}))
@@ -136,11 +155,11 @@ def check_unchanged(read: Iterable[SourceFile], now: Iterable[StoredFile]) -> No
             raise Failed(f"{file.path} changed while it was being read; nothing of it was loaded, run it again", retryable=True)
 
 
-def read(spark: SparkSession, source: Files, files: list[SourceFile], table_schema: dict[str, object] | None, base: Path) -> DataFrame:
+def read(spark: SparkSession, source: Files, files: list[SourceFile], table_schema: dict[str, object] | None, where: Where) -> DataFrame:
     """The rows of these files: by the declared schema, else by the table's, else as Spark infers it. Raises Invalid."""
     from pyspark.sql.types import StructType
 
-    whole = [_whole_path(file.path, base) for file in files]
+    whole = [where.whole(file.path) for file in files]
     options = {**DEFAULTS[source.format], **(source.options or {})}
     reader = spark.read.format(source.format).options(**options)
     schema = _parse_schema(spark, source.schema) if source.schema else StructType.fromJson(table_schema) if table_schema else None
@@ -150,16 +169,16 @@ def read(spark: SparkSession, source: Files, files: list[SourceFile], table_sche
     expected = _expected(source, schema.jsonValue(), named)
     match source.format:  # A CSV's header is compared by Spark.
         case "parquet":
-            columns.check_parquet(whole, expected, named)
+            columns.check_parquet(whole, expected, named, where.storage)
         case "json" if expected.demands_something:
             columns.check_json(spark, [literal(path) for path in whole], expected, named)
     return reader.schema(schema).load([literal(path) for path in whole])
 
 
-def identify(files: Sequence[StoredFile], base: Path = ROOT) -> list[SourceFile]:
+def identify(files: Sequence[StoredFile], where: Where = HERE) -> list[SourceFile]:
     """The files with their content hashes, several read at a time. Raises Failed if one vanished."""
-    whole = [_whole_path(file.path, base).rpartition("/") for file in files]
-    folders = {folder: Storage(folder) for folder, _, _ in whole}
+    whole = [where.whole(file.path).rpartition("/") for file in files]
+    folders = {folder: where.storage(folder) for folder, _, _ in whole}
 
     def one(file: StoredFile, place: tuple[str, str, str]) -> SourceFile:
         try:
@@ -191,15 +210,11 @@ def _match(path: list[str], pattern: list[str]) -> bool:
     return bool(path) and fnmatchcase(path[0], pattern[0]) and _match(path[1:], pattern[1:])
 
 
-def _whole_path(path: str, base: Path) -> str:
-    return path if "://" in path else str(base.absolute() / path)
-
-
 def _looks_different(file: StoredFile, known: SourceFile | None) -> bool:
     return known is None or (file.size, file.modified_at) != (known.size, known.modified_at)
 
 
-def _look_at(present: Mapping[str, StoredFile], registered: Mapping[str, SourceFile], base: Path) -> list[SourceFile]:
+def _look_at(present: Mapping[str, StoredFile], registered: Mapping[str, SourceFile], where: Where) -> list[SourceFile]:
     """The content of the files that look new or different, and of those whose content turned up elsewhere.
 
     Such a one looks as it did, but may be another that moved up: one by one, a whole row of files can have moved.
@@ -210,7 +225,7 @@ def _look_at(present: Mapping[str, StoredFile], registered: Mapping[str, SourceF
     looked_at: dict[str, SourceFile] = {}
     doubtful = [file for path, file in present.items() if _looks_different(file, registered.get(path))]
     while doubtful:
-        seen = identify(doubtful, base)
+        seen = identify(doubtful, where)
         looked_at |= {file.path: file for file in seen}
         elsewhere = {file.content_hash for file in seen if not _is_in_place(file, registered)}
         doubtful = [file for content in elsewhere for file in by_content.pop(content, ()) if file.path not in looked_at]
