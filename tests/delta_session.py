@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING
 
 import pytest
 
-from jars import DELTA_CONF, delta_jars
+from jars import DELTA_CONF
 from lakeledger.config import SparkSettings
 from lakeledger.pipelines.session import open_session
 from spark_conf import SPARK_CONF
@@ -21,7 +21,6 @@ def delta_spark(tmp_path_factory: pytest.TempPathFactory) -> SparkSession:
     conf = {
         **SPARK_CONF,
         **DELTA_CONF,
-        "spark.jars": ",".join(map(str, delta_jars())),
         "spark.sql.warehouse.dir": str(tmp_path_factory.mktemp("warehouse")),
     }
-    return open_session(SparkSettings(master="local[2]", conf=conf))
+    return open_session(SparkSettings(master="local[2]", conf=conf, jars=("delta",)))

@@ -9,7 +9,7 @@ from pathlib import Path
 
 import pytest
 
-from jars import MissingJars, delta_jars
+from jars import MissingJars, fetch
 from needs import missing
 
 TESTS = Path(__file__).parent.parent
@@ -19,7 +19,7 @@ DEADLINE_SECONDS = 1_500
 @pytest.mark.timeout(DEADLINE_SECONDS + 400)
 def test_a_catalog_keeps_the_contract_and_spark_and_delta_rs_see_each_others_changes(tmp_path: Path) -> None:
     try:
-        delta_jars()
+        fetch("delta")
     except MissingJars as error:
         missing(str(error))
     files = [str(TESTS / "contract/test_control_table.py"), str(TESTS / "integration/control_on_spark.py")]

@@ -37,6 +37,7 @@ COMMANDS = {
     "dlq": ("lakeledger.cli.dlq:dlq", "Records that could not be written: look, claim, settle."),
     "sync": ("lakeledger.cli.sync:sync", "How capture does: figures, runs, recovery, cleanup."),
     "doctor": ("lakeledger.cli.doctor:doctor", "Check machine and ledger, and say how to fix what is wrong."),
+    "jars": ("lakeledger.cli.jars:jars", "What Spark needs besides itself: fetch JARs for S3 and others."),
     "db": ("lakeledger.cli.db:db", "The ledger's database: migrate it, show its migrations."),
     "version": ("lakeledger.cli.version:version", "The versions of lakeledger, Python and Spark."),
 }

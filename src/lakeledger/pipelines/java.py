@@ -131,7 +131,7 @@ def _is_shim(home: Path) -> bool:
 
 def _cached_shim(java: Java) -> Path:
     key = hashlib.sha256(_script(java.home).encode()).hexdigest()[:12]
-    shim = _cache_folder() / f"java-{java.version}-{key}"
+    shim = cache_folder() / f"java-{java.version}-{key}"
     if not _is_shim(shim):
         shim.parent.mkdir(parents=True, exist_ok=True)
         with tempfile.TemporaryDirectory(prefix=".java-", dir=shim.parent) as building:
@@ -148,7 +148,8 @@ def _temporary_shim(java: Java) -> Path:
     return _build(java.home, folder / "java")
 
 
-def _cache_folder() -> Path:
+def cache_folder() -> Path:
+    """Where lakeledger keeps what it can make or fetch again."""
     base = Path(os.environ.get("XDG_CACHE_HOME") or "~/.cache").expanduser()
     return base.absolute() / "lakeledger"
 

@@ -16,7 +16,7 @@ from urllib.request import getproxies
 
 from lakeledger.config import SparkSettings
 from lakeledger.errors import Conflict, Failed, Invalid, NotInstalled, Unavailable
-from lakeledger.pipelines import java
+from lakeledger.pipelines import jars, java
 from lakeledger.pipelines.own_session import FILE_CONF, LIST_CONF, VALUE_CONF
 
 if TYPE_CHECKING:
@@ -169,7 +169,8 @@ def _set_environment() -> None:
 
 
 def _own_conf(master: str, settings: SparkSettings) -> dict[str, str]:
-    """The configuration of a driver that is ours to start; the user's settings have the last word."""
+    """The configuration of a driver that is ours to start; the user's settings have the last word. Raises NotInstalled for JARs."""
+    given = {**settings.conf, **jars.conf(settings)}
     scratch = Path(tempfile.mkdtemp(prefix="lakeledger-spark-"))
     atexit.register(shutil.rmtree, scratch, ignore_errors=True)
     conf = _SESSION_CONF | _DRIVER_CONF
@@ -180,8 +181,8 @@ def _own_conf(master: str, settings: SparkSettings) -> dict[str, str]:
         (scratch / "log4j2.properties").write_text(_LOG4J, encoding="utf-8")
         # The default options stand before the user's extra ones, which so can name another log configuration.
         quiet = f"-Dlog4j2.configurationFile={(scratch / 'log4j2.properties').as_uri()}"
-        return {**conf, **settings.conf, JAVA_OPTIONS: f"{quiet} {settings.conf.get(JAVA_OPTIONS, '')}".strip()}
-    return {**conf, **settings.conf}
+        return {**conf, **given, JAVA_OPTIONS: f"{quiet} {given.get(JAVA_OPTIONS, '')}".strip()}
+    return {**conf, **given}
 
 
 def _silence_query_errors() -> None:
