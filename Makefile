@@ -13,8 +13,8 @@ help: ## show this help
 
 env: .venv/.ready ## make the project's own environment in .venv
 
-demo: .venv/.ready ## load a small shop day by day into .demo and show what the ledger knows
-	@$(BIN)/lakeledger demo --folder .demo
+demo: .venv/.ready ## load a small shop day by day into .demo and show what the ledger knows; WAREHOUSE=s3://… keeps its tables there
+	@$(BIN)/lakeledger demo --folder $(if $(WAREHOUSE),.demo-elsewhere --warehouse $(WAREHOUSE),.demo)
 
 test: .venv/.ready ## run every test, on SQLite, PostgreSQL and Spark
 	$(BIN)/python -m pytest -n $(WORKERS) --dist worksteal
@@ -47,7 +47,7 @@ lock: .venv/.ready ## pin every dependency anew in requirements.lock
 		--generate-hashes --no-emit-index-url --no-annotate --custom-compile-command "make lock" --quiet -o requirements.lock
 
 clean: ## remove what these commands made
-	rm -rf .venv .demo .bench .mypy_cache .ruff_cache .pytest_cache .hypothesis .import_linter_cache
+	rm -rf .venv .demo .demo-elsewhere .bench .mypy_cache .ruff_cache .pytest_cache .hypothesis .import_linter_cache
 
 .venv/.ready: requirements.lock pyproject.toml
 	@$(PYTHON) -c 'import sys; sys.exit(sys.version_info < (3, 11))' || { echo "Python 3.11 or newer is needed: make PYTHON=python3.12 $(MAKECMDGOALS)"; exit 2; }

@@ -128,9 +128,10 @@ class Ledger:
         """The Spark session, started when it is first asked for."""
         with self._spark_lock:
             if self._spark is None:
+                from lakeledger.pipelines.reach import spark_settings
                 from lakeledger.pipelines.session import open_session
 
-                self._spark = (self._start_spark or open_session)(self.settings.spark)
+                self._spark = (self._start_spark or open_session)(spark_settings(self.settings))
             return self._spark
 
     def run(

@@ -65,10 +65,11 @@ def read_table(settings: Settings, name: str | None) -> Snapshot:
     """What a control table says now, without a ledger. Raises NotFound."""
     from lakeledger.control import table as tables
     from lakeledger.control.opening import locate_table
+    from lakeledger.pipelines.reach import spark_settings
     from lakeledger.pipelines.session import open_session
 
     location = locate_table(name or settings.control.table, settings.base)
-    table = tables.open(location, open_session(settings.spark) if tables.is_catalog_name(location) else None)
+    table = tables.open(location, open_session(spark_settings(settings)) if tables.is_catalog_name(location) else None)
     require(table)
     return table.read()
 

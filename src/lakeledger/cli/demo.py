@@ -44,18 +44,21 @@ Run it again, also after an interruption: nothing is loaded twice.
 
   lakeledger demo
   lakeledger demo --folder shop --days 7
+  lakeledger demo --warehouse s3://lake/demo
 """
 
 
 @click.command(help=as_help(HELP))
 @click.option("--folder", default="lakeledger-demo", show_default=True, metavar="FOLDER", help="Where the shop is made.")
 @click.option("--days", default=30, show_default=True, metavar="N", help=f"How many days it has been open, at most {shops.MAX_DAYS}.")
+@click.option("--warehouse", metavar="FOLDER", help="Where its tables are: a folder or an object store URL; by default in FOLDER.")
 @click.option("--json", "as_json", is_flag=True, help=f"Print only JSON: {SHAPE}")
-def demo(folder: str, days: int, as_json: bool) -> None:
+def demo(folder: str, days: int, warehouse: str | None, as_json: bool) -> None:
     """Make the shop in the folder, load it and show it."""
-    if not folder.strip():
-        raise Invalid("--folder is empty: give a name or leave the option out")
-    with shops.open(Path(folder), days) as shop:
+    for name, value in (("folder", folder), ("warehouse", warehouse)):
+        if value is not None and not value.strip():
+            raise Invalid(f"--{name} is empty: give a value or leave the option out")
+    with shops.open(Path(folder), days, warehouse=warehouse) as shop:
         if as_json:
             for _ in shop.load():
                 pass

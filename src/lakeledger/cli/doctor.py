@@ -21,10 +21,14 @@ from lakeledger.cli.options import Options, migrations, require_database, shared
 from lakeledger.cli.version import package_version
 from lakeledger.db import open as open_database
 from lakeledger.errors import Invalid, LakeledgerError, NotInstalled
+from lakeledger.locations import is_url
 from lakeledger.redaction import scrub
 from lakeledger.runs import describe
 
-VARIABLES = ("LAKELEDGER_URL", "LAKELEDGER_WAREHOUSE", "LAKELEDGER_TENANT", "LAKELEDGER_SPARK")
+VARIABLES = (
+    *("LAKELEDGER_URL", "LAKELEDGER_WAREHOUSE", "LAKELEDGER_TENANT", "LAKELEDGER_SPARK"),
+    *("LAKELEDGER_S3_ENDPOINT", "LAKELEDGER_S3_REGION", "LAKELEDGER_S3_PATH_STYLE"),
+)
 
 
 @dataclass(frozen=True)
@@ -79,6 +83,7 @@ def _look(options: Options, *, spark: bool) -> Iterator[Check]:
     yield _attempt("warehouse", lambda: _warehouse(settings))
     yield _java(settings)
     yield _package("pyspark", "lakeledger[spark]")
+    yield from _jars(settings)
     if spark:
         yield _attempt("spark", lambda: _spark(settings))
 
@@ -129,10 +134,10 @@ def _store(settings: Settings, options: Options) -> Check:
 def _warehouse(settings: Settings) -> Check:
     """Writable? Tried in the nearest folder that is there, with a file that has no name."""
     place = settings.warehouse_uri
-    if "://" in place:
+    if is_url(place):
         from lakeledger.lake import Storage
 
-        Storage(place).folders()
+        Storage(place, settings.s3).folders()
         return Check("warehouse", "ok", f"{place} can be read")
     folder = next(path for path in (Path(place), *Path(place).parents) if path.exists())
     try:
@@ -157,11 +162,26 @@ def _java(settings: Settings) -> Check:
     return Check("java", "ok", f"{found.version} at {found.home}, from {found.origin}{passed_over}")
 
 
+def _jars(settings: Settings) -> Iterator[Check]:
+    """Only where some are needed: without them Spark does not reach the warehouse."""
+    from lakeledger.pipelines import jars
+    from lakeledger.pipelines.reach import spark_settings
+
+    spark = spark_settings(settings)
+    if spark.jars:
+        try:
+            jars.conf(spark)
+            yield Check("jars", "ok", f"{', '.join(spark.jars)}: in {jars.folder()}, or Spark's own")
+        except LakeledgerError as error:
+            yield Check("jars", "fail", str(error), f"lakeledger jars fetch {' '.join(spark.jars)}")
+
+
 def _spark(settings: Settings) -> Check:
+    from lakeledger.pipelines.reach import spark_settings
     from lakeledger.pipelines.session import open_session
 
     started = time.monotonic()
-    session = open_session(settings.spark)
+    session = open_session(spark_settings(settings))
     counted = session.range(1_000).count()
     took = show.duration((time.monotonic() - started) * 1000)
     return Check(

@@ -8,14 +8,16 @@ with demo.open(Path("lakeledger-demo"), days=30) as shop:
 
 from __future__ import annotations
 
+import os
 from collections.abc import Iterator
 from contextlib import contextmanager
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from datetime import date
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from lakeledger import config
+from lakeledger.config import Settings
 from lakeledger.control import documents
 from lakeledger.demo import landing, oracle, shop
 from lakeledger.demo.folder import YAML, prepare
@@ -105,19 +107,27 @@ class Demo:
 
 
 @contextmanager
-def open(folder: Path, days: int, spark: SparkSession | None = None) -> Iterator[Demo]:
+def open(folder: Path, days: int, spark: SparkSession | None = None, warehouse: str | None = None) -> Iterator[Demo]:
     """Open the shop in that folder, which is made if it is not there. One that has more days keeps them.
 
-    Raises Invalid for a folder that holds something else. What the environment says of a ledger is not for the demo.
+    Its tables are in the `warehouse`, by default within the folder. Raises Invalid for a folder that holds something else, or a shop with
+    another warehouse. What the environment says of a ledger is not for the demo, but how S3 is reached is.
     """
     if not 1 <= days <= MAX_DAYS:
         raise Invalid(f"--days must be from 1 to {MAX_DAYS}, not {days}")
     folder = folder.resolve()
-    prepare(folder)
-    with open_ledger(config.read_file(folder / config.FILE_NAME), spark=spark) as ledger:
+    prepare(folder, warehouse)
+    with open_ledger(_settings(folder, warehouse), spark=spark) as ledger:
         read = _read_files(ledger)
         loaded = sum(not read.isdisjoint(_paths(day)) for day in shop.dates(MAX_DAYS))
         yield Demo(ledger, folder, documents.load(folder / YAML), shop.dates(max(days, loaded)))
+
+
+def _settings(folder: Path, warehouse: str | None) -> Settings:
+    settings = config.read_file(folder / config.FILE_NAME)
+    if warehouse and config.Settings(warehouse=warehouse).warehouse_uri != settings.warehouse_uri:
+        raise Invalid(f"the shop in {folder} has its tables in {settings.warehouse_uri}: choose another --folder for {warehouse}")
+    return replace(settings, s3=config.s3_from(os.environ, settings.s3))
 
 
 def _read_files(ledger: Ledger) -> set[str]:

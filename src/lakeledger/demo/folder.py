@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 from importlib.resources import files
 from pathlib import Path
 
@@ -14,15 +15,22 @@ YAML = "shop.yaml"
 TEMPLATES = (config.FILE_NAME, YAML, "sql/sales.sql", "sql/top_products.sql")
 
 
-def prepare(folder: Path) -> None:
-    """Write what is not there yet. Raises Invalid if the folder holds something else or cannot be written."""
+def prepare(folder: Path, warehouse: str | None = None) -> None:
+    """Write what is not there yet, with that warehouse. Raises Invalid if the folder holds something else or cannot be written."""
     _refuse_foreign(folder)
     try:
         for name in TEMPLATES:
             if not (folder / name).exists():
-                write_whole(folder / name, _template(name))
+                text = _template(name)
+                write_whole(folder / name, _placed(text, warehouse) if warehouse and name == config.FILE_NAME else text)
     except OSError as error:
         raise Invalid(f"cannot write to {folder}: {error.strerror}; choose another --folder") from error
+
+
+def _placed(settings: str, warehouse: str) -> str:
+    """The settings with another warehouse. Raises Invalid for one that no ledger can have."""
+    place = config.Settings(warehouse=warehouse).warehouse_uri
+    return settings.replace('warehouse = "warehouse"', f"warehouse = {json.dumps(place, ensure_ascii=False)}", 1)
 
 
 def _refuse_foreign(folder: Path) -> None:

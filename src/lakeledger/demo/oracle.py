@@ -7,6 +7,7 @@ from typing import Any
 
 from lakeledger.demo import shop
 from lakeledger.errors import Failed
+from lakeledger.lake import Storage
 from lakeledger.ledger import Ledger
 
 # The tables without and with money in them, each with the column to count by.
@@ -67,7 +68,10 @@ def read_rows(ledger: Ledger, table: str, columns: list[str] | None = None) -> l
     """A small table's rows. Ledger tables are plain Parquet files, so this needs no Spark."""
     from pyarrow.parquet import ParquetFile
 
-    return [row for path in ledger.tables.view(table).paths for row in ParquetFile(path).read(columns).to_pylist()]
+    view = ledger.tables.view(table)
+    storage = Storage(view.table.location, ledger.settings.s3)
+    files = [ParquetFile(storage.inner(path), filesystem=storage.filesystem) for path in view.file_paths]
+    return [row for file in files for row in file.read(columns).to_pylist()]
 
 
 def _figures(ledger: Ledger, table: str) -> Figures:

@@ -6,7 +6,8 @@ import re
 from collections.abc import Iterator
 from contextlib import contextmanager
 
-from lakeledger.errors import Failed, Invalid
+from lakeledger.errors import Failed, Invalid, LakeledgerError
+from lakeledger.pipelines.reach import storage_failure
 from lakeledger.sync.failures import ErrorType, classify
 
 LONGEST = 1_000
@@ -14,7 +15,7 @@ LONGEST = 1_000
 
 @contextmanager
 def translating() -> Iterator[None]:
-    """Raise Invalid or Failed for what Spark raises inside the block, and anything else as it is."""
+    """Raise ours for what Spark raises inside the block, and anything else as it is."""
     try:
         yield
     except Exception as error:
@@ -23,8 +24,10 @@ def translating() -> Iterator[None]:
         raise translated(error) from error
 
 
-def translated(error: Exception) -> Invalid | Failed:
-    """Spark's error as ours: Invalid if what was asked for is wrong, such as a column that is not there, else Failed."""
+def translated(error: Exception) -> LakeledgerError:
+    """Spark's error as ours: that of a store, Invalid if what was asked for is wrong, such as a column that is not there, else Failed."""
+    if found := storage_failure(str(error)):
+        return found
     wrong = classify(error) is ErrorType.SCHEMA
     return Invalid(explain(error)) if wrong else Failed(explain(error))
 

@@ -1,0 +1,96 @@
+"""A warehouse on an S3 server. What needs Spark has a process of its own, because the tests' session in this one has no S3A."""
+
+from __future__ import annotations
+
+import os
+import subprocess
+import sys
+import time
+from collections.abc import Iterator
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+import pytest
+
+import lakeledger
+from integration.commands import invoke
+from jars import MissingJars, fetch
+from lakeledger import NotInstalled, Settings, Unavailable
+from lakeledger.config import S3Settings
+from lakeledger.lake import Storage
+from needs import missing
+from s3_server import CREDENTIALS, SECRET, MissingServer, S3Server
+
+if TYPE_CHECKING:
+    from pyspark.sql import SparkSession
+
+TESTS = Path(__file__).parent.parent
+DEADLINE_SECONDS = 550
+
+
+@pytest.fixture
+def server(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[S3Server]:
+    for name, value in CREDENTIALS.items():
+        monkeypatch.setenv(name, value)
+    made = S3Server(tmp_path / "requests.log")
+    try:
+        made.start("lake")
+    except MissingServer as error:
+        missing(str(error))
+    yield made
+    made.stop()
+
+
+def test_a_warehouse_on_s3_is_as_good_as_one_on_disk(tmp_path: Path) -> None:
+    try:
+        fetch("s3")
+        S3Server.find()
+    except (MissingJars, MissingServer) as error:
+        missing(str(error))
+    file = str(TESTS / "integration/s3_on_spark.py")
+    command = [sys.executable, "-m", "pytest", "-q", "-s", "-p", "no:xdist", f"--basetemp={tmp_path / 'inner'}", "--durations=5", file]
+    environment = {name: value for name, value in os.environ.items() if not name.startswith(("PYTEST_", "LAKELEDGER_", "AWS_"))}
+    done = subprocess.run(
+        command,
+        cwd=TESTS.parent,
+        env={**environment, **CREDENTIALS, "PYTHONPATH": os.pathsep.join([str(TESTS), os.environ.get("PYTHONPATH", "")])},
+        check=False,
+        capture_output=True,
+        text=True,
+        timeout=DEADLINE_SECONDS,
+    )
+    assert done.returncode == 0, (done.stdout + done.stderr)[-8000:]
+    assert SECRET not in done.stdout + done.stderr
+
+
+def test_a_session_without_the_jars_is_told_how_to_get_them(server: S3Server, tmp_path: Path, spark: SparkSession) -> None:
+    settings = Settings(url=f"sqlite:///{tmp_path}/ledger.db", warehouse="s3://lake/shop", s3=S3Settings(server.endpoint))
+    with lakeledger.open(settings, spark=spark) as ledger:
+        with pytest.raises(NotInstalled, match="run `lakeledger jars fetch s3` once"):
+            ledger.append(spark.range(3), "t")
+        assert (ledger.tables.find("t"), ledger.runs.list()[0].status) == (None, "FAILED")
+
+
+def test_credentials_that_are_refused_are_told_with_the_fix(server: S3Server, tmp_path: Path) -> None:
+    server.refuse_everybody()
+    settings = Settings(url=f"sqlite:///{tmp_path}/ledger.db", warehouse="s3://lake/shop", s3=S3Settings(server.endpoint))
+    with lakeledger.open(settings) as ledger:
+        for attempt in (ledger.tables.sweep, lambda: Storage(ledger.warehouse, settings.s3).make("x")):
+            with pytest.raises(Unavailable, match=r"s3://lake at http://127.0.0.1:\d+ refuses access .*: set AWS_PROFILE") as refused:
+                attempt()
+            assert not refused.value.retryable
+            assert SECRET not in str(refused.value)
+
+
+def test_the_command_line_tells_within_seconds_that_a_store_is_away(server: S3Server, quiet: None, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("LAKELEDGER_S3_ENDPOINT", server.endpoint)
+    assert invoke("db", "migrate").exit_code == 0
+    words = ["--warehouse", "s3://lake/shop"]
+    assert "nothing is left over" in invoke("tables", "sweep", *words).output
+    assert "s3://lake/shop can be read" in invoke("doctor", *words).output
+    server.stop()
+    began = time.monotonic()
+    told = invoke("tables", "sweep", *words, "--json")
+    assert (told.exit_code, '"Unavailable"' in told.stdout, '"retryable": true' in told.stdout) == (1, True, True), told.output
+    assert f"s3://lake at {server.endpoint} cannot be reached" in invoke("doctor", *words).output
+    assert time.monotonic() - began < 20
