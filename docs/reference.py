@@ -14,7 +14,7 @@ import click
 
 from lakeledger import db
 from lakeledger.cli import program
-from lakeledger.config import CaptureSettings, ControlSettings, RetentionSettings, Settings, SparkSettings
+from lakeledger.config import CaptureSettings, ControlSettings, RetentionSettings, S3Settings, Settings, SparkSettings
 from lakeledger.db import migrate
 from lakeledger.db.derived import WATCHED
 
@@ -56,6 +56,7 @@ def settings_page() -> str:
     rows = [
         *_settings(Settings, ""),
         *_settings(SparkSettings, "spark."),
+        *_settings(S3Settings, "s3."),
         *_settings(RetentionSettings, "retention."),
         *_settings(CaptureSettings, "capture."),
         *_settings(ControlSettings, "control."),
@@ -63,7 +64,8 @@ def settings_page() -> str:
     table = "\n".join(f"| `{name}` | {default} | {text} |" for name, default, text in rows)
     how = (
         "In `lakeledger.toml`; `url`, `warehouse` and `tenant` also as `LAKELEDGER_URL`, `LAKELEDGER_WAREHOUSE`, `LAKELEDGER_TENANT`, "
-        "the Spark master or remote as `LAKELEDGER_SPARK`. Later ones win: file, variables, command line."
+        "the Spark master or remote as `LAKELEDGER_SPARK`, those of S3 as `LAKELEDGER_S3_ENDPOINT`, `LAKELEDGER_S3_REGION`, "
+        "`LAKELEDGER_S3_PATH_STYLE`. Later ones win: file, variables, command line."
     )
     return f"{NOTICE}\n\n# Settings\n\n{how}\n\n| setting | default | meaning |\n|---|---|---|\n{table}\n"
 
