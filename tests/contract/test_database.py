@@ -326,7 +326,8 @@ def test_a_role_without_rights_is_told_so(postgres: Server) -> None:
 
 def drop_connections(postgres: Server) -> None:
     with psycopg.connect(postgres.url(), autocommit=True) as connection:
-        connection.execute("select pg_terminate_backend(pid, 5000) from pg_stat_activity where application_name = 'lakeledger'")
+        found = "from pg_stat_activity where application_name = 'lakeledger' and datname = current_database()"
+        connection.execute(f"select pg_terminate_backend(pid, 5000) {found}".encode())
 
 
 def test_a_server_that_dropped_idle_connections_is_asked_on_a_new_one(postgres: Server) -> None:
