@@ -5,6 +5,9 @@ BENCH ?= tests/benchmark
 BIN := .venv/bin
 UV := $(shell command -v uv 2>/dev/null || echo $(BIN)/uv)
 
+# What is installed is compiled at once, and what is worked on when it is first run: half of a start would go into compiling it anew.
+unexport PYTHONDONTWRITEBYTECODE
+
 .DEFAULT_GOAL := help
 .PHONY: help env demo test check fmt bench soak docs lock clean
 
@@ -17,7 +20,7 @@ demo: .venv/.ready ## load a small shop day by day into .demo and show what the 
 	@$(BIN)/lakeledger demo --folder $(if $(WAREHOUSE),.demo-elsewhere --warehouse $(WAREHOUSE),.demo)
 
 test: .venv/.ready ## run every test, on SQLite, PostgreSQL and Spark
-	$(BIN)/python -m pytest -n $(WORKERS) --dist worksteal
+	$(BIN)/python -m pytest -n $(WORKERS) --dist worksteal --durations=10
 
 check: .venv/.ready ## lint, types, layers, and that the generated reference is current
 	$(BIN)/ruff format --check src tests docs examples
@@ -54,6 +57,7 @@ clean: ## remove what these commands made
 	@command -v uv >/dev/null || { $(PYTHON) -m venv .venv && $(BIN)/python -m pip install --quiet --disable-pip-version-check uv; }
 	@command -v uv >/dev/null && uv venv --quiet --allow-existing --python "$$(command -v $(PYTHON))" .venv || true
 	@echo "installing into .venv …"
-	@$(UV) pip install --quiet --python $(BIN)/python --require-hashes -r requirements.lock
+	@$(UV) pip install --quiet --python $(BIN)/python --compile-bytecode --require-hashes -r requirements.lock
 	@$(UV) pip install --quiet --python $(BIN)/python --no-deps --no-build-isolation -e .
+	@$(BIN)/python -m compileall -q src
 	@touch $@
