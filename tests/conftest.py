@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING
 
 import pytest
 
+import class_archive
 import examples
 import lakeledger
 from contract.outages import bounded
@@ -23,6 +24,13 @@ if TYPE_CHECKING:
     from pyspark.sql import SparkSession
 
 examples.load()
+
+# What takes minutes is begun first, so that no test process is left alone with it at the end.
+LONGEST = ("tests/integration/test_control_spark.py", "tests/acceptance/test_chaos.py", "tests/acceptance/test_crashes.py")
+
+
+def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
+    items.sort(key=lambda item: next((place for place, name in enumerate(LONGEST) if item.nodeid.startswith(name)), len(LONGEST)))
 
 
 @pytest.fixture(scope="session")
@@ -103,6 +111,7 @@ def spark() -> SparkSession:
     from lakeledger.config import SparkSettings
     from lakeledger.pipelines.session import open_session
 
+    class_archive.make()
     return open_session(SparkSettings(master="local[2]", conf=SPARK_CONF))
 
 

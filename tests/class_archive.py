@@ -1,0 +1,63 @@
+"""Spark's classes in an archive of the JVM's, made once: the JVMs that tests start then need half the time for it."""
+
+from __future__ import annotations
+
+import fcntl
+import os
+import subprocess
+import sys
+import tempfile
+from importlib.metadata import version
+from pathlib import Path
+
+FOLDER = Path(os.environ.get("LAKELEDGER_TESTS_CACHE", "~/.cache/lakeledger-tests")).expanduser() / "classes"
+ARCHIVE = FOLDER / f"pyspark-{version('pyspark')}.jsa"
+MAKING_SECONDS = 300
+
+
+def java_options() -> list[str]:
+    """What a JVM is told to take its classes from there. One that cannot, because it is another Java, loads them as always."""
+    return [f"-XX:SharedArchiveFile={ARCHIVE}", "-Xlog:disable"] if ARCHIVE.exists() and ARCHIVE.stat().st_size else []
+
+
+def make() -> None:
+    """Make the archive unless it is there. A Java that makes none is not asked again."""
+    FOLDER.mkdir(parents=True, exist_ok=True)
+    with (FOLDER / "lock").open("w") as lock:
+        fcntl.flock(lock, fcntl.LOCK_EX)  # several test processes may want it at once
+        if ARCHIVE.exists():
+            return
+        made = ARCHIVE.with_suffix(".new")
+        subprocess.run([sys.executable, __file__, str(made)], check=False, capture_output=True, timeout=MAKING_SECONDS)
+        made.touch()
+        made.rename(ARCHIVE)
+
+
+def _dump(archive: str) -> None:
+    """Have Spark do what tests do with it, in a JVM that keeps the classes that it has loaded when it ends."""
+    from pyspark import SparkContext
+
+    from lakeledger.config import SparkSettings
+    from lakeledger.pipelines.session import open_session
+    from spark_conf import SPARK_CONF
+
+    options = f"{SPARK_CONF['spark.driver.extraJavaOptions']} -XX:ArchiveClassesAtExit={archive} -Xlog:disable"
+    spark = open_session(SparkSettings(master="local[2]", conf={**SPARK_CONF, "spark.driver.extraJavaOptions": options}))
+    rows = spark.sql("select id, cast(id % 3 as string) as name, current_timestamp() as at from range(20)")
+    with tempfile.TemporaryDirectory() as folder:
+        rows.write.partitionBy("name").parquet(f"{folder}/parquet")
+        rows.write.json(f"{folder}/json")
+        rows.write.csv(f"{folder}/csv", header=True)
+        spark.read.parquet(f"{folder}/parquet").groupBy("name").count().collect()
+        spark.read.schema("id bigint, name string").json(f"{folder}/json").orderBy("id").toArrow()
+        spark.read.schema("id bigint, name string, at timestamp").csv(f"{folder}/csv", header=True).createOrReplaceTempView("files")
+        spark.sql("select * from files join range(3) using (id)").collect()
+        spark.createDataFrame([(1, "a")], "id int, name string").collect()
+    spark.stop()
+    jvm = SparkContext._gateway.proc  # type: ignore[union-attr]  # it was started a moment ago
+    jvm.stdin.close()
+    jvm.wait(MAKING_SECONDS)
+
+
+if __name__ == "__main__":
+    _dump(sys.argv[1])
