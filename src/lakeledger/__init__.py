@@ -46,7 +46,7 @@ __all__ = [
 ]
 
 # Public names are found where they are first asked for, so that `lakeledger --help` does not load the whole house.
-_ROOMS = ("lakeledger.ledger", "lakeledger.errors", "lakeledger.config", "lakeledger.sync")
+_ROOMS = ("lakeledger.errors", "lakeledger.config", "lakeledger.ledger", "lakeledger.sync")
 
 
 def __getattr__(name: str) -> Any:

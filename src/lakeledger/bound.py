@@ -9,13 +9,16 @@ from typing import TYPE_CHECKING
 from lakeledger import config
 from lakeledger.errors import Forbidden
 from lakeledger.ledger import Ledger
-from lakeledger.pipelines import Context
 from lakeledger.runs import ActiveRun, ActiveStep, Fence, NewRun
 from lakeledger.runs import store as run_store
 from lakeledger.sync.lost_steps import note_lost_step
 
 if TYPE_CHECKING:
     from pyspark.sql import SparkSession
+
+    from lakeledger.pipelines import Context
+    from lakeledger.pipelines.own_session import Sessions
+    from lakeledger.tables.checksums import Checksums
 
 
 class TenantLedger(Ledger):
@@ -39,8 +42,9 @@ class TenantLedger(Ledger):
 
     def close(self) -> None:
         """Finish what runs in the background for this tenant. The ledger itself stays open: others use it."""
-        self._checksums.close()
-        self.sync.close()
+        if self._made:
+            self._made[0].close()
+        self._unwire()
 
 
 class TaskLedger(Ledger):
@@ -55,7 +59,7 @@ class TaskLedger(Ledger):
         self._whole = whole
         self._step = step
         self._task_spark = spark
-        self._wire(replace(whole.store, check=lambda tx: run_store.check_fence(tx, step.fence)))
+        self._wire(replace(whole.store, check=lambda tx: run_store.check_fence(tx, step.fence)), whole.worker)
 
     def for_tenant(self, tenant: str) -> Ledger:
         """The task's ledger again, for its own tenant. Raises Forbidden for any other, which has no part in the task's step."""
@@ -70,7 +74,10 @@ class TaskLedger(Ledger):
 
     def close(self) -> None:
         """Stop what runs in the background for this task. The ledger itself stays open: others use it."""
-        self.sync.close()
+        self._unwire()
+
+    def _background(self) -> tuple[Checksums, Sessions]:
+        return self._whole._background()  # noqa: SLF001 - the same class
 
     def _begin(self, new: NewRun) -> ActiveRun:
         part = replace(new, parent_run_id=new.parent_run_id or self._step.fence.run_id)

@@ -14,29 +14,14 @@ from weakref import WeakSet
 
 from lakeledger import codec, config
 from lakeledger.codec import Id
-from lakeledger.columns import Columns
 from lakeledger.config import Settings, SparkSettings
 from lakeledger.db import Store, migrate
 from lakeledger.errors import Invalid, NotFound
-from lakeledger.events import Changes
-from lakeledger.jobs import queue
-from lakeledger.pipelines import Context
-from lakeledger.pipelines.apply import Mode, Write
-from lakeledger.pipelines.own_session import Sessions
-from lakeledger.pipelines.sources import Source as DataSource
-from lakeledger.pipelines.translating import translating
-from lakeledger.pipelines.write import write
-from lakeledger.records import Records
-from lakeledger.runs import ActiveRun, ActiveStep, DoneBy, Fence, Heartbeats, NewRun, Runs, this_worker, user_name
+from lakeledger.names import TableName, parse_name
+from lakeledger.runs import ActiveRun, ActiveStep, DoneBy, Fence, NewRun, this_worker, user_name
 from lakeledger.runs import store as run_store
-from lakeledger.runs.explain import Explanation, explain
-from lakeledger.sync import Advance, Capture, Source
-from lakeledger.sync.kinds import PositionLike
+from lakeledger.slices import Slices
 from lakeledger.sync.lost_steps import note_lost_step
-from lakeledger.sync.model import as_advance
-from lakeledger.tables import Committed, TableName, Tables, parse_name
-from lakeledger.tables import store as table_store
-from lakeledger.tables.checksums import Checksums
 from lakeledger.tables.warehouse import Move, Warehouse
 
 if TYPE_CHECKING:
@@ -44,23 +29,38 @@ if TYPE_CHECKING:
 
     from lakeledger.control.documents import Document, Module
     from lakeledger.jobs.scheduler import Due, Outcome
+    from lakeledger.pipelines import Context
+    from lakeledger.pipelines.apply import Mode, Write
     from lakeledger.pipelines.load import Loaded
+    from lakeledger.pipelines.own_session import Sessions
     from lakeledger.pipelines.runner import ModuleResult, StepResult
+    from lakeledger.pipelines.sources import Source as DataSource
+    from lakeledger.runs import Heartbeats
+    from lakeledger.runs.explain import Explanation
+    from lakeledger.sync import Advance, Source
+    from lakeledger.sync.kinds import PositionLike
+    from lakeledger.tables import Committed
+    from lakeledger.tables.checksums import Checksums
 
 
-class Ledger:
+class Ledger(Slices):
     """The operational memory of one tenant. Use it as a context manager, or call `close`."""
 
     def __init__(
-        self, settings: Settings, spark: SparkSession | None = None, start_spark: Callable[[SparkSettings], SparkSession] | None = None
+        self,
+        settings: Settings,
+        spark: SparkSession | None = None,
+        start_spark: Callable[[SparkSettings], SparkSession] | None = None,
+        *,
+        must_exist: bool = False,
     ) -> None:
+        """Open it, or make it unless it must be there. Raises Invalid or Unavailable."""
         self.settings = settings
-        store = migrate.open_store(settings)
+        store = migrate.open_store(settings, must_exist=must_exist)
         self.database = store.database
         self._threads: WeakSet[Checksums | Heartbeats] = WeakSet()
         self._spark = spark
         self._owns_spark = spark is None
-        self._sessions = Sessions(settings.spark.conf)
         self._start_spark = start_spark
         self._spark_lock = threading.Lock()
         self._open_for(store)
@@ -68,25 +68,8 @@ class Ledger:
     def _open_for(self, store: Store) -> None:
         """Have a warehouse and a background of one's own, for that tenant."""
         self._warehouse = Warehouse(store, self.settings)
-        self._wire(store)
-        self._checksums = Checksums(store, self.sync.background("checksums"), self.settings.s3)
-        self._threads.add(self._checksums)
-
-    def _wire(self, store: Store) -> None:
-        settings = self.settings
-        self.store = store
-        self.worker = this_worker()
-        self.runs = Runs(self.store, self.worker, note_lost_step)
-        self.tables = Tables(self.store, self.worker, self._warehouse.path, note_lost_step, settings.s3)
-        self.columns = Columns(self.store, self._warehouse.path, self._right)
-        self.sync = Capture(self.store, self.worker, settings.lease_seconds, settings.capture, settings.retention)
-        self.positions = self.sync.positions
-        self.schemas = self.sync.schemas
-        self.errors = self.sync.errors
-        self.dead_letters = self.sync.dead_letters
-        self.records = Records(self.store)
-        self.changes = Changes(self.store)
-        self._threads.add(self.sync.runs.heartbeats)
+        self._made: tuple[Checksums, Sessions] | None = None
+        self._wire(store, this_worker())
 
     def for_tenant(self, tenant: str) -> Ledger:
         """The same ledger for another tenant, over the same connections and the same Spark. Raises Invalid for what is no name.
@@ -112,7 +95,8 @@ class Ledger:
 
     def settle(self) -> None:
         """Wait until the background has nothing left to do: every committed file has its checksum."""
-        self._checksums.drain()
+        if self._made:
+            self._made[0].drain()
 
     @property
     def warehouse(self) -> str:
@@ -175,6 +159,10 @@ class Ledger:
 
     def explain(self, run_id: Id) -> Explanation:
         """Why a run stands as it does, what of it is visible, and what to do next, in words. Raises NotFound."""
+        from lakeledger.jobs import queue
+        from lakeledger.runs.explain import explain
+        from lakeledger.tables import store as table_store
+
         with self.store.read() as tx:
             run = run_store.get(tx, run_id)
             return explain(
@@ -207,6 +195,9 @@ class Ledger:
         computed from, Conflict (retryable) is raised if the table has moved since.
         Raises Invalid, Conflict, Fenced or Failed; then nothing is visible, unless a Failed says that the outcome is unknown.
         """
+        from lakeledger.pipelines.apply import Write
+        from lakeledger.sync.model import as_advance
+
         request = Write(
             table=parse_name(table),
             format=format,
@@ -236,6 +227,9 @@ class Ledger:
         Raises Conflict (retryable) if somebody else committed to what is being replaced since `base_version`: give it the version
         that the rows were computed from; by default it is the one that is current when the write begins.
         """
+        from lakeledger.pipelines.apply import Write
+        from lakeledger.sync.model import as_advance
+
         request = Write(
             table=parse_name(table),
             mode="overwrite_partitions" if by_partition else "overwrite",
@@ -261,6 +255,7 @@ class Ledger:
 
         A source is anything with `name` and `plan(seen)`, see `lakeledger.pipelines.sources`. Raises as `append`.
         """
+        from lakeledger.pipelines.apply import Write
         from lakeledger.pipelines.load import load
 
         into = Write(parse_name(table), mode, format=format, partition_by=None if partition_by is None else tuple(partition_by))
@@ -270,6 +265,7 @@ class Ledger:
     def read(self, table: str, version: int | None = None, at: datetime | str | None = None) -> DataFrame:
         """A table as a DataFrame: now, at a version, or as it was at a time. Raises NotFound, Invalid or Failed."""
         from lakeledger.pipelines.read import read
+        from lakeledger.pipelines.translating import translating
 
         with translating():
             return read(self.spark, self.tables.view(table, version, at))
@@ -339,6 +335,9 @@ class Ledger:
         return run.fence if run is not None else None
 
     def _write(self, frame: DataFrame, request: Write, run: ActiveRun | ActiveStep | None) -> Committed:
+        from lakeledger.pipelines.translating import translating
+        from lakeledger.pipelines.write import write
+
         _check_frame(frame, request.table)
         if request.position and request.batch_id is None and not request.position.force:
             request = replace(request, batch_id=_batch_of(request, request.position))
@@ -356,9 +355,23 @@ class Ledger:
 
     def context(self) -> Context:
         """What work on this ledger is given."""
-        return Context(
-            self, self.store, self._warehouse.claim, self._warehouse.check, self._checksums, lambda: self.spark, self._sessions, self.errors
-        )
+        from lakeledger.pipelines import Context
+
+        checksums, sessions = self._background()
+        warehouse = self._warehouse
+        return Context(self, self.store, warehouse.claim, warehouse.check, checksums, lambda: self.spark, sessions, self.errors)
+
+    def _background(self) -> tuple[Checksums, Sessions]:
+        """What fills in checksums, and the sessions of our own, of this ledger and of its tasks."""
+        with self._making:
+            if self._made is None:
+                from lakeledger.pipelines.own_session import Sessions
+                from lakeledger.tables.checksums import Checksums
+
+                checksums = Checksums(self.store, self.sync.background("checksums"), self.settings.s3)
+                self._threads.add(checksums)
+                self._made = checksums, Sessions(self.settings.spark.conf)
+            return self._made
 
 
 def open(

@@ -193,12 +193,12 @@ def test_checksums_that_cannot_be_computed_are_logged_and_in_the_ledger(ledger: 
     append(ledger, new_file("a.parquet"))
     table = ledger.tables.get("silver.orders")
     execute(ledger, "update tables set location = :location", location="nonsense://place")
-    ledger._checksums.submit(ledger.tables.get("silver.orders"), {"data/run/a.parquet": 1})
+    ledger._background()[0].submit(ledger.tables.get("silver.orders"), {"data/run/a.parquet": 1})
     ledger.settle()
     ((status, message),) = kept(ledger, "checksums")
     assert (status, logged(caplog)) == ("open", [message])
     assert "the checksums of nonsense://place could not be computed" in message
-    ledger._checksums.submit(table, {"data/run/a.parquet": 1})
+    ledger._background()[0].submit(table, {"data/run/a.parquet": 1})
     ledger.settle()
     assert [status for status, _ in kept(ledger, "checksums")] == ["resolved"]
 
@@ -209,7 +209,7 @@ from contract.making import append, new_file, opened
 
 with opened(sys.argv[1]) as ledger:
     append(ledger, new_file("a.parquet"), location=sys.argv[2])
-    ledger._checksums.submit(ledger.tables.get("silver.orders"), {"data/run/a.parquet": 1})
+    ledger._background()[0].submit(ledger.tables.get("silver.orders"), {"data/run/a.parquet": 1})
 print("closed")
 """
 

@@ -307,30 +307,6 @@ def test_one_module_or_one_source_of_the_control_table_is_run(deployed: list[str
     refused(["run", "jobs.yaml", "--source", "items", *deployed], 2, "Invalid", "--source is of a control table")
 
 
-def modules_loaded_by(words: list[str]) -> set[str]:
-    """The modules that a command loads, in a process of its own."""
-    code = f"""
-import sys
-from lakeledger.cli import program
-try:
-    program.main({words!r})
-except SystemExit as done:
-    assert not done.code, done.code
-print(*sys.modules, file=sys.stderr)
-"""
-    done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True)
-    return set(done.stderr.split())
-
-
-def test_commands_load_no_more_than_they_need(deployed: list[str]) -> None:
-    for words in (["jobs", "list"], ["jobs", "show", "shop"], ["scheduler", "--once"]):
-        assert not {"pyspark", "pyarrow", "deltalake", "numpy", "pandas", "pydantic"} & modules_loaded_by([*words, *deployed]), words
-    for words in (["control", "list"], ["plan"], ["control", "sql", "select * from etl_control"]):
-        assert not {"pyspark", "pandas"} & modules_loaded_by([*words, *deployed]), words
-    checked = modules_loaded_by(["control", "validate", "jobs.yaml"])
-    assert not {"pyspark", "pyarrow", "deltalake", "numpy", "lakeledger.sync", "lakeledger.tables.model", "lakeledger.ledger"} & checked
-
-
 def test_what_a_task_prints_does_not_get_into_the_answer(deployed: list[str]) -> None:
     Path("loud.py").write_text("def speak():\n    print('hello from the task')\n")
     source = {"source_id": "a", "source_type": "task", "transformation_config": {"task_type": "python"}}

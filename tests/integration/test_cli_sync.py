@@ -3,8 +3,6 @@
 from __future__ import annotations
 
 import re
-import subprocess
-import sys
 from datetime import timedelta
 from pathlib import Path
 from typing import Any
@@ -215,28 +213,3 @@ def test_nothing_makes_a_ledger_where_there_is_none(words: list[str], tmp_path: 
     missing = f"sqlite:///{tmp_path}/new/ledger.db"
     refused([*words, "--url", missing], 2, "Invalid", f"no ledger at {missing}")
     assert list(tmp_path.iterdir()) == []
-
-
-def test_commands_of_capture_load_nothing_heavy(tmp_path: Path) -> None:
-    url = f"sqlite:///{tmp_path}/ledger.db"
-    assert invoke("db", "migrate", "--url", url).exit_code == 0
-    heavy = {"pyspark", "pyarrow", "pydantic", "ruamel", "sqlglot", "numpy", "pandas", "psycopg", "deltalake"}
-    for words in (
-        ["positions", "list"],
-        ["schema", "list"],
-        ["errors", "groups"],
-        ["dlq", "groups"],
-        ["sync", "stats"],
-        ["sync", "cleanup"],
-    ):
-        code = f"""
-import sys
-from lakeledger.cli import program
-try:
-    program.main({[*words, "--url", url]!r})
-except SystemExit as done:
-    assert not done.code, done.code
-print(*{{name.partition(".")[0] for name in sys.modules}}, file=sys.stderr)
-"""
-        done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True)
-        assert not heavy & set(done.stderr.split()), words

@@ -58,11 +58,12 @@ Exit codes: 0 done, 1 failed, 2 bad input, 3 partly failed.
 
 
 class LazyGroup(click.Group):
-    """A group whose commands are imported when they are called. `--help` shows the lines it was given."""
+    """A group whose commands, `module:attribute` by name, are imported when they are called. `--help` shows the lines it was given."""
 
-    def __init__(self, *args: Any, lazy: Mapping[str, tuple[str, str]], **kwargs: Any) -> None:
+    def __init__(self, *args: Any, lazy: Mapping[str, str], lines: Mapping[str, str] | None = None, **kwargs: Any) -> None:
         super().__init__(*args, **kwargs)
         self._lazy = lazy
+        self._lines = lines
 
     def list_commands(self, ctx: click.Context) -> list[str]:  # noqa: ARG002 - click's signature
         return list(self._lazy)
@@ -70,7 +71,7 @@ class LazyGroup(click.Group):
     def get_command(self, ctx: click.Context, cmd_name: str) -> click.Command | None:  # noqa: ARG002 - click's signature
         if cmd_name not in self._lazy:
             return None
-        module, _, attribute = self._lazy[cmd_name][0].partition(":")
+        module, _, attribute = self._lazy[cmd_name].partition(":")
         command: click.Command = getattr(importlib.import_module(module), attribute)
         return command
 
@@ -79,9 +80,12 @@ class LazyGroup(click.Group):
             ctx.fail(f"no command {args[0]!r}{suggest(args[0], list(self._lazy))}")
         return super().resolve_command(ctx, args)
 
-    def format_commands(self, ctx: click.Context, formatter: click.HelpFormatter) -> None:  # noqa: ARG002 - click's signature
+    def format_commands(self, ctx: click.Context, formatter: click.HelpFormatter) -> None:
+        if self._lines is None:
+            super().format_commands(ctx, formatter)
+            return
         with formatter.section("Commands"):
-            formatter.write_dl([(name, line) for name, (_, line) in self._lazy.items()])
+            formatter.write_dl(list(self._lines.items()))
 
 
 class Program(LazyGroup):
@@ -113,7 +117,13 @@ def exit_code(error: LakeledgerError) -> int:
     return BAD_INPUT if isinstance(error, Invalid | NotFound | NotInstalled | Forbidden) else FAILED
 
 
-@click.group(cls=Program, lazy=COMMANDS, help=HELP, context_settings={"help_option_names": ["-h", "--help"], "max_content_width": 100})
+@click.group(
+    cls=Program,
+    lazy={name: place for name, (place, _) in COMMANDS.items()},
+    lines={name: line for name, (_, line) in COMMANDS.items()},
+    help=HELP,
+    context_settings={"help_option_names": ["-h", "--help"], "max_content_width": 100},
+)
 @click.version_option(package_name="lakeledger", message="%(prog)s %(version)s")
 def program() -> None:
     """The command line: everything is in its commands."""

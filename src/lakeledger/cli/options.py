@@ -60,11 +60,11 @@ class Options:
 
     def open(self) -> Ledger:
         """The ledger, which must be there: reading never makes one. Raises Invalid, Unavailable or NotInstalled."""
-        from lakeledger.ledger import open as open_ledger
+        from lakeledger.ledger import Ledger
 
         settings = self.settings()
-        require_ledger(settings)
-        return open_ledger(settings)
+        require_database(settings)
+        return Ledger(settings, must_exist=True)
 
     def command(self, words: str) -> str:
         """A command to suggest, with the options that lead to the same ledger."""
@@ -136,19 +136,6 @@ class Duration(click.ParamType[timedelta]):
 
     def _refuse(self, value: Any, param: click.Parameter | None, ctx: click.Context | None) -> NoReturn:
         self.fail(f"{value!r} is not a time span: write 90s, 30m, 1h, 2d (at most {LONGEST.days}d) or 0", param, ctx)
-
-
-def require_ledger(settings: Settings) -> None:
-    """Raise Invalid if there is no ledger at the url, without making one there."""
-    from lakeledger.db import open as open_database
-
-    require_database(settings)
-    database = open_database(settings.database_url)
-    try:
-        if all(step.applied_at is None for step in migrations(database)):
-            raise Invalid(f"no ledger in {database.url}: run `lakeledger db migrate` to make one there, or give another --url")
-    finally:
-        database.close()
 
 
 def require_database(settings: Settings) -> None:

@@ -11,10 +11,9 @@ from itertools import dropwhile, islice
 from typing import Any
 
 from lakeledger import codec
-from lakeledger.control.deployment import run_name
 from lakeledger.control.differences import differences
 from lakeledger.control.model import Commit, Snapshot
-from lakeledger.control.table import ControlTable
+from lakeledger.control.table import ControlTable, run_name
 from lakeledger.db import Store, pages
 from lakeledger.db.pages import Page
 from lakeledger.db.queries import load

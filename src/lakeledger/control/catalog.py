@@ -13,6 +13,7 @@ from dataclasses import dataclass, replace
 from heapq import merge
 from typing import TYPE_CHECKING, Any
 
+from arro3.core import Table
 from py4j.protocol import Py4JError  # type: ignore[import-untyped]  # py4j has no types
 from pyspark.errors import PySparkException
 
@@ -64,10 +65,10 @@ class _Table:
         rows = self.spark.sql(f"DESCRIBE HISTORY {self.name}{f' LIMIT {limit:d}' if limit else ''}").collect()
         return [row.asDict(recursive=True) for row in rows]
 
-    def data(self, version: int) -> pa.Table:
-        found = self.spark.sql(f"SELECT * FROM {self.name} VERSION AS OF {version:d}").toArrow()  # noqa: S608 - a quoted name
-        columns.check(self.columns, found.schema, self.name)
-        return found
+    def data(self, version: int) -> Table:
+        found = self.spark.sql(f"SELECT * FROM {self.name} VERSION AS OF {version:d}")  # noqa: S608 - a quoted name
+        columns.check(self.columns, {field.name: field.dataType.typeName() for field in found.schema}, self.name)
+        return Table.from_arrow(found.toArrow())
 
     def create(self) -> None:
         """The two times are filled in by Spark if an INSERT leaves them out, and so is what has a default."""

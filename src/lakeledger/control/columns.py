@@ -1,4 +1,7 @@
-"""The columns of the control table and of its modules table, and the way from Arrow to rows and back."""
+"""The columns of the control table and of its modules table, and the way from Arrow to rows and back.
+
+Arrow is here the library that delta-rs brings along: pyarrow takes longer to load than all of `lakeledger control list`.
+"""
 
 from __future__ import annotations
 
@@ -7,13 +10,12 @@ from collections.abc import Collection, Iterable, Iterator, Mapping
 from dataclasses import dataclass, field, fields
 from datetime import UTC, datetime, timedelta
 from functools import cached_property
-from typing import TYPE_CHECKING, Any, Literal
+from typing import Any, Literal
+
+from arro3.core import Array, ChunkedArray, DataType, Field, Table
 
 from lakeledger.control.model import JobRow, ModuleRow, SourceRow, UnreadableRow
 from lakeledger.errors import Invalid
-
-if TYPE_CHECKING:
-    import pyarrow as pa
 
 TIMES = ("created_timestamp", "updated_timestamp")
 EPOCH = datetime(1970, 1, 1, tzinfo=UTC)
@@ -24,6 +26,8 @@ _TYPES = {
     "is_active": "boolean",
     "control_version": "long",
 }
+_WHOLE = ("byte", "short", "integer", "long")
+_FITS = {"integer": _WHOLE, "long": _WHOLE, "timestamp": ("timestamp", "timestamp_ntz")}
 
 
 @dataclass(frozen=True)
@@ -75,20 +79,20 @@ MODULES = Columns(
 JOBS = Columns(table="jobs", row=JobRow, key=("module_name", "backend"), needed=("module_name", "backend", "job_id"))
 
 
-def check(columns: Columns, schema: pa.Schema, where: str) -> None:
+def check(columns: Columns, types: Mapping[str, str], where: str) -> None:
     """Raises Invalid that names every column that is missing or has another type. Columns that people added are theirs."""
     problems = []
     for name in columns.names:
         wanted = columns.type(name)
-        if name not in schema.names:
+        if name not in types:
             problems.append(f"column {name} ({wanted}) is missing")
-        elif not _is(schema.field(name).type, wanted):
-            problems.append(f"column {name} is {schema.field(name).type}, not {wanted}")
+        elif types[name] not in _FITS.get(wanted, (wanted,)):
+            problems.append(f"column {name} is {types[name]}, not {wanted}")
     if problems:
         raise Invalid(f"{where} is no control table: {'; '.join(problems)}")
 
 
-def rows(columns: Columns, data: pa.Table) -> tuple[dict[Any, Any], tuple[UnreadableRow, ...]]:
+def rows(columns: Columns, data: Table) -> tuple[dict[Any, Any], tuple[UnreadableRow, ...]]:
     """The rows by key, and those that cannot be read."""
     made: list[Any] = list(map(columns.row, *_values(columns, data)))
     found = {row.key: row for row in made}
@@ -100,82 +104,99 @@ def rows(columns: Columns, data: pa.Table) -> tuple[dict[Any, Any], tuple[Unread
     return {row.key: row for number, row in enumerate(made, 1) if number not in bad}, problems
 
 
-def changed_modules(columns: Columns, before: pa.Table | None, after: pa.Table | None) -> set[Any]:
+def changed_modules(columns: Columns, before: Table | None, after: Table | None) -> set[Any]:
     """The modules of which a row is not, letter by letter, in both tables; the times do not count. Only such rows are looked at singly."""
-    names: dict[str, Any] = {}
-    counts: list[Counter[str]] = []
-    for data in (before, after):
-        lines = _lines(columns, data) if data is not None else []
-        names |= zip(lines, data.column("module_name").to_pylist(), strict=True) if data is not None else ()
-        counts.append(Counter(lines))
-    one, other = counts
-    return {names[line] for line, _ in one.items() ^ other.items()}
+    place = columns.said.index("module_name")
+    one, other = (Counter(_lines(columns, data)) if data is not None else Counter() for data in (before, after))
+    return {line[place] for line, _ in one.items() ^ other.items()}
 
 
-def only(data: pa.Table, modules: Collection[str]) -> pa.Table:
+def only(data: Table, modules: Collection[str]) -> Table:
     """The rows of these modules."""
-    import pyarrow as pa
-    import pyarrow.compute as pc
+    if not data.num_rows:
+        return data
+    places = _places(index for index, name in enumerate(_list(data.column("module_name"))) if name in modules)
+    return Table.from_arrays([_taken(data, each.name, places) for each in _fields(data)], schema=data.schema)
 
-    return data.filter(pc.is_in(data.column("module_name"), pa.array(list(modules), data.schema.field("module_name").type)))
 
+def edited(columns: Columns, data: Table, edits: Mapping[Any, Any]) -> Table:
+    """The table after the edits. All rows with an edited key give way to the new one, which keeps what people added in other columns.
 
-def edited(columns: Columns, data: pa.Table, edits: Mapping[Any, Any]) -> pa.Table:
-    """The table after the edits. All rows with an edited key give way to the new one, which keeps what people added in other columns."""
-    import pyarrow as pa
-
+    Raises Invalid if a new row lacks what people require there.
+    """
     keys = list(_keys(columns, data))
     before = {key: index for index, key in enumerate(keys) if key in edits}
-    kept = data.take(pa.array([index for index, key in enumerate(keys) if key not in edits], pa.int64()))
+    kept = _places(index for index, key in enumerate(keys) if key not in edits)
     put = {key: row for key, row in edits.items() if row is not None}
-    places = pa.array([before.get(key) for key in put], pa.int64())
-    added = [
-        pa.array([getattr(row, each.name) for row in put.values()], each.type)
-        if each.name in columns.names
-        else data.column(each.name).combine_chunks().take(places)
-        for each in data.schema
-    ]
-    return pa.concat_tables([kept, pa.Table.from_arrays(added, schema=data.schema)])
+    places = _places(before.get(key) for key in put)
+    made = []
+    for each in _fields(data):
+        own = each.name in columns.names
+        added = _array([getattr(row, each.name) for row in put.values()], each.type) if own else _taken(data, each.name, places)
+        if added.null_count and not each.nullable:
+            raise Invalid(f"a new row has no value for the column {each.name}, which is NOT NULL: add it through Spark, or let it be NULL")
+        made.append(ChunkedArray([_taken(data, each.name, kept), added] if data.num_rows else [added]))
+    return Table.from_arrays(made, schema=data.schema)
 
 
-def _lines(columns: Columns, data: pa.Table) -> list[str]:
-    """Each row as one text: how long each of its values is, then the values."""
-    import pyarrow as pa
-    import pyarrow.compute as pc
-
-    texts = [pc.cast(data.column(name), pa.string()) for name in columns.said]
-    lengths = [pc.cast(pc.fill_null(pc.binary_length(text), -1), pa.string()) for text in texts]
-    found: list[str] = pc.binary_join_element_wise(*lengths, *(pc.fill_null(text, "") for text in texts), ",").to_pylist()
-    return found
+def _fields(data: Table) -> list[Field]:
+    return [data.schema.field(name) for name in data.schema.names]
 
 
-def _keys(columns: Columns, data: pa.Table) -> Iterable[Any]:
-    found = [data.column(name).to_pylist() for name in columns.key]
+def _list(column: ChunkedArray) -> list[Any]:
+    found: Any = column.to_pylist()  # a list, whatever its types say
+    return list(found)
+
+
+def _taken(data: Table, name: str, places: Array) -> Array:
+    """The values of a column at these places."""
+    column = data.column(name)
+    if not column.num_chunks:
+        import pyarrow as pa  # of a table without rows, the columns that people added: only there it is needed
+
+        return Array.from_arrow(pa.nulls(len(places), pa.field(data.schema.field(name)).type))
+    return column.combine_chunks().take(places)
+
+
+def _places(indices: Iterable[int | None]) -> Array:
+    return Array(list(indices), DataType.int64())
+
+
+def _array(values: list[Any], type: DataType) -> Array:
+    """Values of Python as a column; times go by way of their microseconds."""
+    if type.time_unit is None:
+        return Array(values, type)
+    counted = Array([None if each is None else (each - EPOCH) // timedelta(microseconds=1) for each in values], DataType.int64())
+    return counted.cast(DataType.timestamp("us")).cast(type)
+
+
+def _lines(columns: Columns, data: Table) -> Iterator[tuple[Any, ...]]:
+    """Each row, without its times."""
+    return zip(*(_list(data.column(name)) for name in columns.said), strict=True)
+
+
+def _keys(columns: Columns, data: Table) -> Iterable[Any]:
+    found = [_list(data.column(name)) for name in columns.key]
     return zip(*found, strict=True) if len(found) > 1 else found[0]
 
 
-def _values(columns: Columns, data: pa.Table) -> Iterator[list[Any]]:
+def _values(columns: Columns, data: Table) -> Iterator[list[Any]]:
     """Column by column, because ten thousand rows are read faster so. A source's config that was not given is an empty one."""
-    import pyarrow.compute as pc
-
     for name in columns.names:
         column = data.column(name)
         if name in TIMES:
             yield _times(column)
         elif columns.table == "sources" and name in columns.configs and column.null_count:
-            yield pc.fill_null(column, "{}").to_pylist()
+            yield ["{}" if each is None else each for each in _list(column)]
         else:
-            yield column.to_pylist()
+            yield _list(column)
 
 
-def _times(column: pa.ChunkedArray) -> list[Any]:
-    """One commit gives all its rows the same time, so each time is made only once. Arrow would load pandas to make one."""
-    import pyarrow as pa
-
-    encoded = column.combine_chunks().dictionary_encode()
-    counted = encoded.dictionary.cast(pa.timestamp("us"), safe=False).cast(pa.int64()).to_pylist()
-    known = [EPOCH + timedelta(microseconds=each) for each in counted]
-    return [None if index is None else known[index] for index in encoded.indices.to_pylist()]
+def _times(column: ChunkedArray) -> list[Any]:
+    """One commit gives all its rows the same time, so each time is made only once."""
+    counted = _list(column.cast(DataType.timestamp("us", tz=column.type.tz)).cast(DataType.int64()))
+    known = {each: EPOCH + timedelta(microseconds=each) for each in {*counted} if each is not None}
+    return [known.get(each) for each in counted]
 
 
 def _problems(columns: Columns, made: list[Any], missing: list[str]) -> Iterator[UnreadableRow]:
@@ -194,17 +215,3 @@ def _problems(columns: Columns, made: list[Any], missing: list[str]) -> Iterator
             others = ", ".join(str(other) for other in numbers[row.key] if other != number)
             message = f"the same key is in row {others} too: delete all but one"
             yield UnreadableRow(number, key, columns.key[-1], message, columns.table, values)
-
-
-def _is(type_: pa.DataType, wanted: str) -> bool:
-    from pyarrow import types
-
-    match wanted:
-        case "integer" | "long":
-            return bool(types.is_integer(type_))
-        case "boolean":
-            return bool(types.is_boolean(type_))
-        case "timestamp":
-            return bool(types.is_timestamp(type_))
-        case _:
-            return any(is_text(type_) for is_text in (types.is_string, types.is_large_string, types.is_string_view))

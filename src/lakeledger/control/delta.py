@@ -13,8 +13,9 @@ from functools import cached_property
 from heapq import merge
 from itertools import islice
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
+from arro3.core import Table
 from deltalake import CommitProperties, DeltaTable, Field, Schema, Transaction, write_deltalake
 from deltalake.exceptions import CommitFailedError, DeltaError, DeltaProtocolError, SchemaMismatchError, TableNotFoundError
 from deltalake.schema import PrimitiveType
@@ -28,9 +29,6 @@ from lakeledger.control.model import Commit, Edit, JobRow, Snapshot
 from lakeledger.errors import Conflict, Failed, Invalid, NotFound, Unavailable
 from lakeledger.redaction import scrub
 
-if TYPE_CHECKING:
-    import pyarrow as pa
-
 LONGEST_REASON = 300
 # Under this name the sources remember which version of the modules belongs to them.
 _MODULES_APP = "lakeledger_modules"
@@ -41,7 +39,7 @@ class _Part:
     """One of the two Delta tables at one version, with everything in it, or with the rows of some modules."""
 
     delta: DeltaTable
-    data: pa.Table
+    data: Table
 
     def only(self, modules: Collection[str]) -> _Part:
         return replace(self, data=columns.only(self.data, modules))
@@ -113,7 +111,7 @@ class DeltaControlTable:
         now = self._now()
         before = self._then(version, now)
         names = columns.changed_modules(SOURCES, before.sources.data, now.sources.data)
-        names |= columns.changed_modules(MODULES, *(state.modules and state.modules.data for state in (before, now)))
+        names |= columns.changed_modules(MODULES, *(state.modules.data if state.modules else None for state in (before, now)))
         return before.only(names).snapshot, now.only(names).snapshot
 
     def commit(self, edit: Edit, base: Snapshot, by: str, reason: str = "") -> Snapshot:
@@ -277,9 +275,9 @@ class DeltaControlTable:
             return None
 
     def _part(self, delta: DeltaTable, kind: Columns) -> _Part:
-        data = _data(delta)
-        columns.check(kind, data.schema, self.name if kind is SOURCES else f"{self.name}_{kind.table}")
-        return _Part(delta, data)
+        types = {field.name: field.type.type for field in delta.schema().fields}
+        columns.check(kind, types, self.name if kind is SOURCES else f"{self.name}_{kind.table}")
+        return _Part(delta, _data(delta))
 
     def _refuse_other_failures(self, state: _State, error: CommitFailedError) -> None:
         """A commit that failed although nobody else committed would fail for ever."""
@@ -315,14 +313,14 @@ def _id(delta: DeltaTable) -> str:
     return str(delta.metadata().id)
 
 
-def _data(delta: DeltaTable) -> pa.Table:
+def _data(delta: DeltaTable) -> Table:
     """Everything in the table, in the types of its schema: the scan gives texts as views, which cannot be written again."""
-    import pyarrow as pa
-
+    schema, scan = delta.schema().to_arrow(), delta.scan()
     try:
-        return pa.RecordBatchReader.from_stream(delta.scan()).read_all().cast(pa.schema(delta.schema().to_arrow()))
-    except pa.ArrowException as error:
+        found = scan.read_all()
+    except Exception as error:
         raise OSError(_line(error)) from error  # a file that is not there, which Arrow cannot tell from a bad one
+    return Table.from_arrays([found.column(name).cast(schema.field(name).type) for name in schema.names], schema=schema)
 
 
 def _properties(mark: Mark) -> CommitProperties:

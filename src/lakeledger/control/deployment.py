@@ -15,7 +15,7 @@ from lakeledger.control.plan import Action, Plan, Tracked, Wish, plan_actions, r
 from lakeledger.control.secrets import in_clear
 from lakeledger.control.settings import GENERATION, HERE, Program, job_spec, refuse_saved_queries
 from lakeledger.control.summary import words
-from lakeledger.control.table import ControlTable, is_local_path, project_of
+from lakeledger.control.table import ControlTable, is_local_path, project_of, run_name
 from lakeledger.db import Store
 from lakeledger.errors import Conflict, Failed, Fenced, Invalid, LakeledgerError
 from lakeledger.jobs import OWNER_TAG, Job, JobBackend, JobSpec, tracking
@@ -308,11 +308,6 @@ def _is_settled(tracked: TrackedJob, job: Job | None, rows_hash: str | None, bas
     if job is None or tracked.state != "active" or rows_hash is None or tracked.rows_hash != rows_hash or job.is_elsewhere(base):
         return False
     return job.settings == tracked.settings or normalise(job.settings) == normalise(tracked.settings)
-
-
-def run_name(table: ControlTable) -> str:
-    """Under which name the run log knows what was done to the jobs of a control table."""
-    return f"apply:{table.name}"
 
 
 def job_rows(tracked: Iterable[TrackedJob]) -> list[JobRow]:

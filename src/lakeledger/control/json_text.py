@@ -4,10 +4,11 @@ from __future__ import annotations
 
 import json
 import math
+import re
 from typing import Any
 
-from lakeledger.control.values import NO_TEXT
-
+# What no database takes as text.
+NO_TEXT = re.compile("[\x00\ud800-\udfff]")
 MAX_DEPTH = 50
 
 

@@ -5,6 +5,7 @@ from __future__ import annotations
 import os
 from collections.abc import Callable
 from dataclasses import dataclass
+from functools import cached_property
 from pathlib import Path
 from typing import TYPE_CHECKING, Protocol
 
@@ -16,7 +17,6 @@ from lakeledger.db import Store, migrate
 from lakeledger.errors import Invalid
 from lakeledger.jobs import JobBackend, open_backend
 from lakeledger.runs import Worker, this_worker
-from lakeledger.sync.capture import Capture
 
 if TYPE_CHECKING:
     from pyspark.sql import SparkSession
@@ -37,16 +37,20 @@ class OpenLedger(Protocol):
 
 @dataclass(frozen=True)
 class Opened:
-    """A control table with its jobs, and the store behind it; `close` closes what was opened for it.
-
-    `background` gives a part of the background, and what it works at, the place where it reports what fails.
-    """
+    """A control table with its jobs, and the store behind it; `close` closes what was opened for it."""
 
     deployment: Deployment
     store: Store
     worker: Worker
-    background: Callable[[str, str], Failures]
+    settings: Settings
     owns_store: bool
+
+    @cached_property
+    def background(self) -> Callable[[str, str], Failures]:
+        """Gives a part of the background, and what it works at, the place where it reports what fails."""
+        from lakeledger.sync.capture import Capture
+
+        return Capture(self.store, self.worker, self.settings.lease_seconds, self.settings.capture).background
 
     def close(self) -> None:
         """Close the store, if it was opened here."""
@@ -83,8 +87,7 @@ def open_control(
     )
     program = HERE if chosen.name == "local" else Program(settings.control.package, settings.control.settings)
     deployment = Deployment(store, worker, table, chosen, str(base_of(location, settings)), settings.lease_seconds, program)
-    background = Capture(store, worker, settings.lease_seconds, settings.capture).background
-    return Opened(deployment, store, worker, background, owns_store=ledger is None or isinstance(ledger, str))
+    return Opened(deployment, store, worker, settings, owns_store=ledger is None or isinstance(ledger, str))
 
 
 def locate(location: str, base: Path) -> str:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
+from functools import cache
 from operator import attrgetter
 from typing import Any
 
@@ -97,10 +98,15 @@ def canonical(row: SourceRow) -> SourceRow:
     """The same row as `to_rows` would write it: without defaults and timestamps. A row that is wrong stays as it is."""
     found: list[RowProblem] = []
     try:
-        source: AnySource = TypeAdapter(AnySource).validate_python(_source_value(row, found))
+        source = _any_source().validate_python(_source_value(row, found))
     except ValidationError:
         return row
     return row if found else _source_row(row.module_name, source)
+
+
+@cache
+def _any_source() -> TypeAdapter[AnySource]:
+    return TypeAdapter(AnySource)
 
 
 def canonical_module(row: ModuleRow) -> ModuleRow:

@@ -104,6 +104,11 @@ def _active_session() -> SparkSession | None:
         return None
 
 
+def run_name(table: ControlTable) -> str:
+    """Under which name the run log knows what was done to the jobs of a control table."""
+    return f"apply:{table.name}"
+
+
 def project_of(table: ControlTable) -> Path | None:
     """The folder that the control table moves with, if it is in one."""
     folder = table.location.removesuffix(table.place)

@@ -2,16 +2,12 @@
 
 from __future__ import annotations
 
-import re
 from collections.abc import Mapping
 from datetime import date
 from typing import Annotated, Any
 
 from pydantic import AfterValidator, BaseModel, BeforeValidator, ConfigDict, Field, PlainSerializer, StringConstraints, WithJsonSchema
 from pydantic_core import PydanticCustomError
-
-# What no database takes as text.
-NO_TEXT = re.compile("[\x00\ud800-\udfff]")
 
 
 class SpelledInt(int):
@@ -102,4 +98,4 @@ Seconds = Annotated[int, Field(ge=0, le=2**31 - 1)]
 class Part(BaseModel):
     """A part of a document: what it does not know is refused, and nothing changes it."""
 
-    model_config = ConfigDict(extra="forbid", frozen=True)
+    model_config = ConfigDict(extra="forbid", frozen=True, defer_build=True)

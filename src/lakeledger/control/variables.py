@@ -8,7 +8,8 @@ from collections.abc import Mapping
 from typing import Any
 
 from lakeledger.config import suggest
-from lakeledger.control.values import NO_TEXT, as_text
+from lakeledger.control.json_text import NO_TEXT
+from lakeledger.control.values import as_text
 from lakeledger.control.yaml_text import Path
 
 PREFIX = "LAKELEDGER_VAR_"

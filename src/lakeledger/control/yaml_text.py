@@ -9,7 +9,8 @@ from dataclasses import dataclass, field
 from datetime import date
 from typing import TYPE_CHECKING, Any
 
-from lakeledger.control.values import NO_TEXT, SpelledFloat, SpelledInt
+from lakeledger.control.json_text import NO_TEXT
+from lakeledger.control.values import SpelledFloat, SpelledInt
 
 if TYPE_CHECKING:
     from ruamel.yaml import YAML

@@ -12,7 +12,7 @@ from lakeledger import db
 from lakeledger.config import Settings
 from lakeledger.db import Database, Store, Transaction, derived
 from lakeledger.db.queries import statement
-from lakeledger.errors import Failed
+from lakeledger.errors import Failed, Invalid
 
 # Migrations are about the database, not about a tenant's rows; unbound, they reach everybody's (see derived.py).
 SYSTEM_TENANT = ""
@@ -58,10 +58,15 @@ def available(dialect: str) -> list[Migration]:
     return sorted(found, key=lambda migration: migration.version)
 
 
-def migrate(database: Database) -> list[Migration]:
-    """Bring the database to this release. Concurrent callers apply each file once. Returns what was applied."""
-    known = available(database.dialect)
-    if not pending(known, _read_applied(database)):
+def migrate(database: Database, *, must_exist: bool = False) -> list[Migration]:
+    """Bring the database to this release. Concurrent callers apply each file once. Returns what was applied.
+
+    Raises Invalid if it must be a ledger already and is none.
+    """
+    known, applied = available(database.dialect), _read_applied(database)
+    if must_exist and not applied:
+        raise Invalid(f"no ledger in {database.url}: run `lakeledger db migrate` to make one there, or give another --url")
+    if not pending(known, applied):
         return []
     database.make_place()
     with database.transaction(SYSTEM_TENANT, write=True) as tx:
@@ -75,11 +80,11 @@ def migrate(database: Database) -> list[Migration]:
     return todo
 
 
-def open_store(settings: Settings, schema: str | None = None) -> Store:
+def open_store(settings: Settings, schema: str | None = None, *, must_exist: bool = False) -> Store:
     """The ledger's store as the settings' tenant sees it, brought to this release. Raises Invalid, Unavailable, NotInstalled or Failed."""
     database = db.open(settings.database_url, schema, settings.max_connections)
     try:
-        migrate(database)
+        migrate(database, must_exist=must_exist)
     except BaseException:
         database.close()
         raise

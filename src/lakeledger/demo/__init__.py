@@ -18,7 +18,6 @@ from typing import TYPE_CHECKING, Any
 
 from lakeledger import config
 from lakeledger.config import Settings
-from lakeledger.control import documents
 from lakeledger.demo import landing, oracle, shop
 from lakeledger.demo.folder import YAML, prepare
 from lakeledger.errors import Failed, Invalid
@@ -29,6 +28,8 @@ from lakeledger.tables import Table
 
 if TYPE_CHECKING:
     from pyspark.sql import SparkSession
+
+    from lakeledger.control import documents
 
 MAX_DAYS = 365
 DAILY, WEEKLY = "shop", "shop_reports"
@@ -113,6 +114,8 @@ def open(folder: Path, days: int, spark: SparkSession | None = None, warehouse: 
     Its tables are in the `warehouse`, by default within the folder. Raises Invalid for a folder that holds something else, or a shop with
     another warehouse. What the environment says of a ledger is not for the demo, but how S3 is reached is.
     """
+    from lakeledger.control.documents import load
+
     if not 1 <= days <= MAX_DAYS:
         raise Invalid(f"--days must be from 1 to {MAX_DAYS}, not {days}")
     folder = folder.resolve()
@@ -120,7 +123,7 @@ def open(folder: Path, days: int, spark: SparkSession | None = None, warehouse: 
     with open_ledger(_settings(folder, warehouse), spark=spark) as ledger:
         read = _read_files(ledger)
         loaded = sum(not read.isdisjoint(_paths(day)) for day in shop.dates(MAX_DAYS))
-        yield Demo(ledger, folder, documents.load(folder / YAML), shop.dates(max(days, loaded)))
+        yield Demo(ledger, folder, load(folder / YAML), shop.dates(max(days, loaded)))
 
 
 def _settings(folder: Path, warehouse: str | None) -> Settings:

@@ -11,15 +11,15 @@ from typing import TYPE_CHECKING
 from lakeledger.db import Store, Transaction
 from lakeledger.errors import Conflict
 from lakeledger.lake import Storage
-from lakeledger.pipelines.own_session import Sessions
 from lakeledger.runs import ActiveRun, ActiveStep
-from lakeledger.sync.errors import Errors
-from lakeledger.tables.checksums import Checksums
 
 if TYPE_CHECKING:
     from pyspark.sql import SparkSession
 
     from lakeledger.ledger import Ledger
+    from lakeledger.pipelines.own_session import Sessions
+    from lakeledger.sync.errors import Errors
+    from lakeledger.tables.checksums import Checksums
 
 
 @dataclass(frozen=True)

@@ -173,7 +173,7 @@ def overwrite_partitions(context: Context, frame: DataFrame, spec: Write, target
     def outcome(saved: Saved) -> Outcome:
         return Outcome(Partitions(frozenset(file.partition_path for file in saved.files)), _inserted(saved))
 
-    return nullcontext(Rewrite(frame, outcome, _computed_from(spec)))
+    return nullcontext(Rewrite(frame, outcome))
 
 
 MODES: Mapping[Mode, Apply] = {"append": append, "overwrite": overwrite, "overwrite_partitions": overwrite_partitions}

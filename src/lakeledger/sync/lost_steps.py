@@ -7,8 +7,6 @@ from contextlib import suppress
 from lakeledger.db import Transaction
 from lakeledger.errors import Failed, Invalid
 from lakeledger.runs import Step
-from lakeledger.sync.errors import NewError, RetryPolicy, classify, drafts, store
-from lakeledger.sync.masking import Masking
 
 
 def note_lost_step(tx: Transaction, step: Step) -> None:
@@ -19,6 +17,9 @@ def note_lost_step(tx: Transaction, step: Step) -> None:
     module, message = step.metadata.get("module"), step.error_message or ""
     if not isinstance(module, str):
         return
+    from lakeledger.sync.errors import NewError, RetryPolicy, classify, drafts, store
+    from lakeledger.sync.masking import Masking
+
     details = {"step": step.step_name, "attempt": step.attempt, "target": step.target_table}
     new = NewError(
         module,

@@ -11,9 +11,11 @@ from pathlib import Path
 from lakeledger import locations
 from lakeledger.config import Settings
 from lakeledger.db import Row, Store, Transaction
+from lakeledger.db.queries import load
 from lakeledger.errors import Invalid
 from lakeledger.lake import Storage
-from lakeledger.tables.store import sql
+
+sql = load("lakeledger.tables")
 
 
 @dataclass(frozen=True)

@@ -1,0 +1,109 @@
+"""What a ledger is made of, each slice imported when it is first asked for: most commands, and most programs, need one or two of them."""
+
+from __future__ import annotations
+
+import threading
+from collections.abc import Callable
+from contextlib import AbstractContextManager
+from typing import TYPE_CHECKING
+from weakref import WeakSet
+
+from lakeledger.config import Settings
+from lakeledger.db import Store
+from lakeledger.runs import Runs, Worker
+from lakeledger.sync.lost_steps import note_lost_step
+from lakeledger.tables.warehouse import Warehouse
+
+if TYPE_CHECKING:
+    from lakeledger.columns import Columns
+    from lakeledger.events import Changes
+    from lakeledger.records import Records
+    from lakeledger.runs import Fence, Heartbeats
+    from lakeledger.sync import Capture, DeadLetters, Errors, Positions, Schemas
+    from lakeledger.tables import Tables
+    from lakeledger.tables.checksums import Checksums
+
+
+class Slices:
+    """The slices of one tenant over one store."""
+
+    settings: Settings
+    store: Store
+    worker: Worker
+    runs: Runs
+    _warehouse: Warehouse
+    _threads: WeakSet[Checksums | Heartbeats]  # of every tenant and task, to be closed with the whole ledger
+    _right: Callable[..., AbstractContextManager[Fence]]
+
+    def _wire(self, store: Store, worker: Worker) -> None:
+        self.store = store
+        self.worker = worker
+        self.runs = Runs(store, worker, note_lost_step)
+        self._making = threading.RLock()
+        self._capture: Capture | None = None
+
+    def _unwire(self) -> None:
+        """Stop what the slices run in the background."""
+        if self._capture:
+            self._capture.close()
+
+    @property
+    def sync(self) -> Capture:
+        """Where capture stands: positions, schema versions, sync runs, errors and dead letters."""
+        with self._making:
+            if self._capture is None:
+                from lakeledger.sync.capture import Capture
+
+                settings = self.settings
+                self._capture = Capture(
+                    self.store, self.worker, settings.lease_seconds, settings.capture, settings.retention, self._threads
+                )
+            return self._capture
+
+    @property
+    def positions(self) -> Positions:
+        """How far each source was read."""
+        return self.sync.positions
+
+    @property
+    def schemas(self) -> Schemas:
+        """The schema versions of captured tables."""
+        return self.sync.schemas
+
+    @property
+    def errors(self) -> Errors:
+        """What failed, and whether it was retried or settled."""
+        return self.sync.errors
+
+    @property
+    def dead_letters(self) -> DeadLetters:
+        """Records that could not be written."""
+        return self.sync.dead_letters
+
+    @property
+    def tables(self) -> Tables:
+        """Tables, their versions and files."""
+        from lakeledger.tables import Tables
+
+        return Tables(self.store, self.worker, self._warehouse.path, note_lost_step, self.settings.s3)
+
+    @property
+    def columns(self) -> Columns:
+        """Columns: rename, drop and add them without touching files."""
+        from lakeledger.columns import Columns
+
+        return Columns(self.store, self._warehouse.path, self._right)
+
+    @property
+    def records(self) -> Records:
+        """The facts that are known."""
+        from lakeledger.records import Records
+
+        return Records(self.store)
+
+    @property
+    def changes(self) -> Changes:
+        """The change log, in the order of the commits."""
+        from lakeledger.events import Changes
+
+        return Changes(self.store)
