@@ -107,12 +107,20 @@ def ledger(url: str, tmp_path: Path) -> Iterator[Ledger]:
 
 @pytest.fixture(scope="session")
 def spark() -> SparkSession:
-    """The one Spark session of this test process, tuned for small data."""
+    """The one Spark session of this test process, tuned for small data.
+
+    LAKELEDGER_TEST_SPARK names another Spark to run the tests on: `spark://…`, `sc://…`, or `connect` for a server of their own.
+    """
     from lakeledger.config import SparkSettings
     from lakeledger.pipelines.session import open_session
 
+    where = os.environ.get("LAKELEDGER_TEST_SPARK", "local[2]")
+    if where == "connect":
+        return open_session(SparkSettings(remote="local[2]", conf=SPARK_CONF))
+    if where.startswith("sc://"):
+        return open_session(SparkSettings(remote=where, conf=SPARK_CONF))
     class_archive.make()
-    return open_session(SparkSettings(master="local[2]", conf=SPARK_CONF))
+    return open_session(SparkSettings(master=where, conf=SPARK_CONF))
 
 
 @pytest.fixture

@@ -32,7 +32,7 @@ _EXAMPLES = {
 }
 _SETTINGS = {"url": str, "warehouse": str, "tenant": str, "lease_seconds": _NUMBER, "outage_seconds": _NUMBER, "max_connections": int}
 _SECTIONS: dict[str, dict[str, Any]] = {
-    "spark": {"master": str, "remote": str, "app_name": str, "conf": dict, "jars": list},
+    "spark": {"master": str, "remote": str, "app_name": str, "wait_seconds": _NUMBER, "conf": dict, "jars": list},
     "s3": {"endpoint": str, "region": str, "path_style": bool},
     "retention": {
         "runs_days": _NUMBER,
@@ -49,9 +49,10 @@ _SECTIONS: dict[str, dict[str, Any]] = {
 }
 
 
-def _setting(help: str, default: Any) -> Any:
+def _setting(help: str, default: Any, *, repr: bool = True) -> Any:
     """A field with the sentence that the reference shows for it."""
-    return field(default_factory=default, metadata={"help": help}) if callable(default) else field(default=default, metadata={"help": help})
+    given: dict[str, Any] = {"default_factory" if callable(default) else "default": default}
+    return field(**given, repr=repr, metadata={"help": help})
 
 
 @dataclass(frozen=True)
@@ -59,12 +60,18 @@ class SparkSettings:
     """How to reach Spark."""
 
     master: str = _setting("where Spark runs: `local[*]`, `spark://host:7077`", "local[*]")
-    remote: str | None = _setting("a Spark Connect server, `sc://host:15002`; then `master` is not used", None)
+    # Not shown: its parameters may hold a token.
+    remote: str | None = _setting("a Spark Connect server, `sc://host:15002`; then `master` is not used", None, repr=False)
     app_name: str = _setting("the name Spark shows", "lakeledger")
     conf: Mapping[str, str] = _setting("any Spark configuration, as a table of strings", dict)
     jars: tuple[str, ...] = _setting(
         "what sessions that lakeledger starts take besides what the warehouse needs, of `lakeledger jars list`: `s3`, `postgresql`", tuple
     )
+    wait_seconds: float = _setting("how long work waits for an executor of the cluster before it fails", 30.0)
+
+    def __post_init__(self) -> None:
+        if not 0 < self.wait_seconds < float("inf"):
+            raise Invalid(f"spark.wait_seconds must be positive, not {self.wait_seconds}")
 
 
 @dataclass(frozen=True)

@@ -16,7 +16,7 @@ from lakeledger import codec, config
 from lakeledger.codec import Id
 from lakeledger.config import Settings, SparkSettings
 from lakeledger.db import Store, migrate
-from lakeledger.errors import Invalid, NotFound
+from lakeledger.errors import Invalid, NotFound, Unavailable
 from lakeledger.names import TableName, parse_name
 from lakeledger.runs import ActiveRun, ActiveStep, DoneBy, Fence, NewRun, this_worker, user_name
 from lakeledger.runs import store as run_store
@@ -109,13 +109,19 @@ class Ledger(Slices):
 
     @property
     def spark(self) -> SparkSession:
-        """The Spark session, started when it is first asked for."""
-        with self._spark_lock:
-            if self._spark is None:
-                from lakeledger.pipelines.reach import spark_settings
-                from lakeledger.pipelines.session import open_session
+        """The Spark session, started when it is first asked for, and again when it has lost its Spark.
 
-                self._spark = (self._start_spark or open_session)(spark_settings(self.settings))
+        Raises Unavailable if nobody answers where it is to run, or if it is one that was given to the ledger, which is not opened again.
+        """
+        from lakeledger.pipelines import session
+        from lakeledger.pipelines.reach import spark_settings
+        from lakeledger.pipelines.translating import ENDED
+
+        with self._spark_lock:
+            if self._spark is None or not session.is_alive(self._spark):
+                if not self._owns_spark:
+                    raise Unavailable(ENDED)
+                self._spark = (self._start_spark or session.open_session)(spark_settings(self.settings))
             return self._spark
 
     def run(
@@ -335,12 +341,14 @@ class Ledger(Slices):
         return run.fence if run is not None else None
 
     def _write(self, frame: DataFrame, request: Write, run: ActiveRun | ActiveStep | None) -> Committed:
+        from lakeledger.pipelines.remote import check_server
         from lakeledger.pipelines.translating import translating
         from lakeledger.pipelines.write import write
 
         _check_frame(frame, request.table)
         if request.position and request.batch_id is None and not request.position.force:
             request = replace(request, batch_id=_batch_of(request, request.position))
+        check_server(frame.sparkSession)
         with self._right(request.table, run) as fence, translating():
             return write(self.context(), frame, request, fence)
 

@@ -57,14 +57,15 @@ class Child:
         return self.log.read_text(encoding="utf-8", errors="replace")[-4000:]
 
 
-def start(log: Path, *arguments: str) -> Child:
-    """Start `child.py` with these arguments. What a killed one leaves in its temporary folder goes with the test's."""
+def start(log: Path, *arguments: str, script: Path = SCRIPT, folder: Path | None = None) -> Child:
+    """Start the script with these arguments, in the folder. What a killed one leaves in its temporary folder goes with the test's."""
     paths = [str(TESTS), *filter(None, [os.environ.get("PYTHONPATH")])]
     scratch = log.with_suffix(".tmp")
     scratch.mkdir()
     with log.open("wb") as errors:
         process = subprocess.Popen(
-            [sys.executable, str(SCRIPT), *arguments],
+            [sys.executable, str(script), *arguments],
+            cwd=folder,
             stdin=subprocess.PIPE,
             stdout=subprocess.PIPE,
             stderr=errors,

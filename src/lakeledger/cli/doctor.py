@@ -15,7 +15,7 @@ from typing import Literal
 import click
 
 import lakeledger
-from lakeledger import Settings, config
+from lakeledger import Settings, SparkSettings, config
 from lakeledger.cli import FAILED, show
 from lakeledger.cli.options import Options, migrations, require_database, shared
 from lakeledger.cli.version import package_version
@@ -84,6 +84,8 @@ def _look(options: Options, *, spark: bool) -> Iterator[Check]:
     yield _java(settings)
     yield _package("pyspark", "lakeledger[spark]")
     yield from _jars(settings)
+    if not (settings.spark.remote or settings.spark.master).startswith("local"):
+        yield _attempt("cluster", lambda: _cluster(settings.spark))
     if spark:
         yield _attempt("spark", lambda: _spark(settings))
 
@@ -176,13 +178,25 @@ def _jars(settings: Settings) -> Iterator[Check]:
             yield Check("jars", "fail", str(error), f"lakeledger jars fetch {' '.join(spark.jars)}")
 
 
+def _cluster(spark: SparkSettings) -> Check:
+    """Whether anybody answers where Spark is to run; whether it has executors, only a query can tell."""
+    from lakeledger.pipelines import cluster, remote
+
+    if spark.remote:
+        return Check("cluster", "ok", f"a Spark Connect server answers at {remote.check_address(spark.remote)}")
+    cluster.check_master(spark.master)
+    return Check("cluster", "ok", f"a master answers at {spark.master}")
+
+
 def _spark(settings: Settings) -> Check:
     from lakeledger.pipelines.reach import spark_settings
     from lakeledger.pipelines.session import open_session
+    from lakeledger.pipelines.translating import translating
 
     started = time.monotonic()
-    session = open_session(spark_settings(settings))
-    counted = session.range(1_000).count()
+    with translating():
+        session = open_session(spark_settings(settings))
+        counted = session.range(1_000).count()
     took = show.duration((time.monotonic() - started) * 1000)
     return Check(
         "spark",

@@ -14,6 +14,7 @@ from typing import TYPE_CHECKING
 from lakeledger import clock
 from lakeledger.errors import Failed
 from lakeledger.pipelines import Context
+from lakeledger.pipelines.remote import answers, is_remote
 
 if TYPE_CHECKING:
     from pyspark.sql import SparkSession
@@ -30,11 +31,10 @@ class Interruptible:
         self._stopped = False
         self._tagged: SparkSession | None = None
         self._own: SparkSession | None = None
+        self._given: SparkSession | None = None
 
     def session(self) -> SparkSession:
         """The session to work on, in whichever thread. Raises Failed once the work was stopped."""
-        from lakeledger.pipelines.session import is_remote
-
         given = self._context.spark
         with self._lock:
             if self._stopped:
@@ -43,8 +43,8 @@ class Interruptible:
                 given.addTag(self._tag)
                 self._tagged = given
                 return given
-            if self._alone and self._own is None:
-                self._own = self._context.sessions.new(given)
+            if self._alone and self._given is not given:  # the first one, or one that took the place of a lost one
+                self._own, self._given = self._context.sessions.new(given), given
             return self._own or given
 
     def interrupt(self) -> None:
@@ -52,15 +52,17 @@ class Interruptible:
         with self._lock:
             self._stopped = True
             if self._tagged is not None:
-                _quietly(self._tagged.interruptTag, self._tag)
+                for session in (self._tagged, *self._context.sessions.beside(self._tagged)):
+                    _quietly(session, session.interruptTag, self._tag)
             if self._own is not None:
-                _quietly(self._own.interruptAll)
+                _quietly(self._own, self._own.interruptAll)
 
 
-def _quietly(interrupt: Callable[..., object], *words: str) -> None:
+def _quietly(session: SparkSession, interrupt: Callable[..., object], *words: str) -> None:
     """A Spark that is gone does nothing more anyway."""
     from py4j.protocol import Py4JError  # type: ignore[import-untyped]  # py4j has no types
     from pyspark.errors import PySparkException
 
     with suppress(PySparkException, Py4JError, OSError):
-        interrupt(*words)
+        if answers(session):
+            interrupt(*words)

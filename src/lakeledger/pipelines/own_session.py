@@ -15,6 +15,7 @@ from typing import TYPE_CHECKING, Any
 
 from lakeledger import clock
 from lakeledger.errors import Failed
+from lakeledger.pipelines.remote import answers, is_remote, limit_patience
 from lakeledger.tables.schema import Schema
 
 if TYPE_CHECKING:
@@ -92,8 +93,6 @@ class _Conf:
         return {name: value for name, value in given.items() if not name.startswith(self.defaulted)} | {**self.fixed}
 
     def holds_on(self, session: SparkSession) -> bool:
-        from lakeledger.pipelines.session import is_remote
-
         if not self.defaulted and not is_remote(session):  # A classic session is asked faster for a few than for all.
             return all(str(session.conf.get(name)).lower() == value.lower() for name, value in self.fixed.items())
         now = session.conf.getAll
@@ -124,6 +123,10 @@ class Sessions:
         needed = {name: value for name, value in FILE_CONF.items() if name != TIMESTAMPS or '"timestamp"' in json.dumps(schema)}
         return given if _Conf(needed).holds_on(given) else self._writing.like(given)
 
+    def beside(self, given: SparkSession) -> list[SparkSession]:
+        """The sessions that were opened beside the given one."""
+        return [made for each in (self._loading, self._writing) if (made := each.find(given))]
+
     def new(self, given: SparkSession) -> SparkSession:
         """A session for one piece of work alone, to load and to write."""
         return _make(given, self._loading.conf)[0]
@@ -132,8 +135,6 @@ class Sessions:
 @contextmanager
 def listing_quickly(session: SparkSession) -> Iterator[None]:
     """Let a session that is not ours look at many files quickly inside the block. One of Spark Connect looks only when it computes."""
-    from lakeledger.pipelines.session import is_remote
-
     if is_remote(session):
         yield
         return
@@ -166,7 +167,14 @@ class _Beside:
             if (wanted := self.conf.beside(given.conf.getAll)) != copied:
                 _copy(copied, wanted, made)
             self._made[given] = made, wanted
-            return made
+        if is_remote(given):
+            for tag in given.getTags():  # those of this thread's work, by which it is stopped
+                made.addTag(tag)
+        return made
+
+    def find(self, given: SparkSession) -> SparkSession | None:
+        with self._lock:
+            return self._made.get(given, (None,))[0]
 
 
 @contextmanager
@@ -184,14 +192,13 @@ def moved(frame: DataFrame, session: SparkSession) -> Iterator[DataFrame]:
     try:
         yield session.table(f"{home.conf.get('spark.sql.globalTempDatabase', 'global_temp')}.{name}")
     finally:
-        home.catalog.dropGlobalTempView(name)
+        if answers(home):
+            home.catalog.dropGlobalTempView(name)
 
 
 def _make(given: SparkSession, conf: _Conf) -> tuple[SparkSession, dict[str, str]]:
     """A new session with the settings that the given one has now, and ours. Raises Failed where Spark does not allow one."""
     from pyspark.errors import PySparkException
-
-    from lakeledger.pipelines.session import is_remote
 
     now = given.conf.getAll
     wanted = conf.beside(now)
@@ -210,6 +217,7 @@ def _make(given: SparkSession, conf: _Conf) -> tuple[SparkSession, dict[str, str
 def _clone(given: SparkSession) -> SparkSession:
     """A second session on a Spark Connect server."""
     made: Any = given.cloneSession()  # type: ignore[attr-defined]  # only Connect can
+    limit_patience(made)
     # Its connection must be closed while Python is still alive: what is left at the very end waits for ever.
     weakref.finalize(made, made.client.close)
     session: SparkSession = made

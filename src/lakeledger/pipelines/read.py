@@ -12,6 +12,7 @@ from lakeledger.locations import for_spark
 from lakeledger.pipelines.own_session import listing_quickly
 from lakeledger.pipelines.partitions import quote
 from lakeledger.pipelines.save import JSON_OPTIONS
+from lakeledger.pipelines.translating import not_shared
 from lakeledger.tables import View
 from lakeledger.tables.schema import stored
 
@@ -27,7 +28,7 @@ LISTED_BY_THE_DRIVER = 32
 
 
 def read(spark: SparkSession, view: View) -> DataFrame:
-    """The rows of a table at the view's version. Raises Failed if one of its files is gone."""
+    """The rows of a table at the view's version. Raises Failed if one of its files is gone, Invalid if only Spark does not see it."""
     from pyspark.errors import AnalysisException
     from pyspark.sql.types import StructType
 
@@ -43,6 +44,8 @@ def read(spark: SparkSession, view: View) -> DataFrame:
     except AnalysisException as error:
         if error.getCondition() != "PATH_NOT_FOUND":
             raise
+        if unseen := not_shared(error):
+            raise unseen from error
         gone = str(error).partition("\n")[0].partition(": ")[2].partition(" SQLSTATE")[0].rstrip(".")
         name = view.table.name
         raise Failed(f"{name} has lost a file of version {view.version}: {gone}; `lakeledger tables verify {name}` names all") from error

@@ -8,12 +8,12 @@ from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, Any
 
 from lakeledger import failpoints
-from lakeledger.errors import Failed
 from lakeledger.lake import Bounds, FileFormat, Storage, StoredFile, open_format
 from lakeledger.locations import for_spark
 from lakeledger.pipelines import Context, observe
 from lakeledger.pipelines.apply import Saved
 from lakeledger.pipelines.aside import MARK, Other, split
+from lakeledger.pipelines.cluster import lost_rows
 from lakeledger.pipelines.own_session import moved
 from lakeledger.pipelines.partitions import by_partitions, partition_path, quote
 from lakeledger.tables import Layout, NewFile
@@ -65,7 +65,7 @@ class Shape:
 def save(
     context: Context, frame: DataFrame, shape: Shape, layout: Layout, measures: Mapping[str, Column], storage: Storage, folder: str
 ) -> Saved:
-    """Write the frame in that shape, in one pass. Raises Failed if the files do not hold what was sent."""
+    """Write the frame in that shape, in one pass. Raises Failed if the files do not hold what was sent, Invalid if they are elsewhere."""
     from pyspark.sql import Observation
 
     format_, seen, measured, columns = open_format(layout.format), Observation(), Observation(), shape.stored
@@ -85,7 +85,10 @@ def save(
         (writer.partitionBy(*copies) if copies else writer).save(for_spark(f"{storage.root}/{folder}"))
     failpoints.reach(failpoints.AFTER_WRITE)
     found = dict(seen.get)
-    files = _inspect(storage, folder, format_, partition_by, found, observe.bounds(found, columns), bounded)
+    files = _inspect(storage, folder, format_, partition_by, observe.bounds(found, columns), bounded)
+    if (rows := sum(file.rows for file in files)) != found["rows"]:
+        raise lost_rows(frame.sparkSession, f"{storage.root}/{folder}", rows, found["rows"])
+    files = _without_empty(storage, files)
     saved = Saved(files, observe.measured(dict(measured.get), types, found["rows"]) if measures else {})
     return _apart(saved, shape) if shape.others else saved
 
@@ -110,11 +113,10 @@ def _inspect(
     folder: str,
     format_: FileFormat,
     partition_by: list[str],
-    seen: dict[str, Any],
     bounds: Bounds,
     bounded: Container[str],
 ) -> list[NewFile]:
-    """The files that were written, each with what it says of itself. Raises Failed if they do not hold what was sent."""
+    """The files that were written, each with what it says of itself."""
 
     def inspect(file: StoredFile) -> NewFile:
         facts = format_.inspect(storage, file.path, bounds, bounded)
@@ -123,9 +125,10 @@ def _inspect(
 
     written = [file for file in storage.files(folder) if not file.is_bookkeeping]
     with ThreadPoolExecutor(PARALLEL_FOOTERS, thread_name_prefix="footers") as pool:
-        files = list(pool.map(inspect, written))
-    if (found := sum(file.rows for file in files)) != seen["rows"]:
-        raise Failed(f"{storage.root}/{folder} holds {found} rows, but {seen['rows']} were written: storage lost files, run it again")
+        return list(pool.map(inspect, written))
+
+
+def _without_empty(storage: Storage, files: list[NewFile]) -> list[NewFile]:
     for empty in (file for file in files if not file.rows):
         storage.remove(empty.path)
     return [file for file in files if file.rows]

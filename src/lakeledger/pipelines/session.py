@@ -5,19 +5,17 @@ from __future__ import annotations
 import atexit
 import os
 import shutil
-import socket
 import sys
 import tempfile
 import warnings
 from pathlib import Path
 from typing import TYPE_CHECKING
-from urllib.parse import urlsplit
-from urllib.request import getproxies
 
 from lakeledger.config import SparkSettings
-from lakeledger.errors import Conflict, Failed, Invalid, NotInstalled, Unavailable
-from lakeledger.pipelines import jars, java
+from lakeledger.errors import Failed, NotInstalled
+from lakeledger.pipelines import cluster, jars, java, remote
 from lakeledger.pipelines.own_session import FILE_CONF, LIST_CONF, VALUE_CONF
+from lakeledger.pipelines.remote import is_remote
 
 if TYPE_CHECKING:
     from pyspark.sql import SparkSession
@@ -65,25 +63,25 @@ logger.listeners.level = off
 def open_session(settings: SparkSettings) -> SparkSession:
     """The Spark session to work on. One that is already running, as in a notebook, is given as it is.
 
-    Raises NotInstalled if Spark, Spark Connect or Java is missing, Unavailable if a Spark Connect server does not answer,
-    Conflict if one is asked for beside a classic session, Invalid for a bad address and Failed if Spark does not start.
+    Raises NotInstalled if Spark, Spark Connect or Java is missing, Unavailable if a Spark Connect server or the master of a cluster does
+    not answer, Conflict if one is asked for beside a classic session, Invalid for a bad address and Failed if Spark does not start.
     """
     try:
         import pyspark.sql  # noqa: F401
     except ImportError as error:
         raise NotInstalled("Spark is not installed: pip install 'lakeledger[spark]'") from error
     # Spark's own variable has a say too: with it set, Spark refuses every master.
-    remote = settings.remote or os.environ.get("SPARK_REMOTE")
+    address = settings.remote or os.environ.get("SPARK_REMOTE")
     running = _running()
-    if running is not None and (not remote or is_remote(running)):
+    if running is not None and (not address or is_remote(running)):
         return running
     _silence_query_errors()
-    return _connect(remote, settings) if remote else _start(settings)
+    return _connect(address, settings) if address else _start(settings)
 
 
-def is_remote(spark: SparkSession) -> bool:
-    """Whether the session is one of Spark Connect."""
-    return type(spark).__module__.startswith("pyspark.sql.connect.")
+def is_alive(spark: SparkSession) -> bool:
+    """Whether the session still has its Spark. Raises Unavailable if it is one of a Spark Connect server that does not answer."""
+    return remote.is_alive(spark) if is_remote(spark) else cluster.is_alive(spark)
 
 
 def _running() -> SparkSession | None:
@@ -92,51 +90,28 @@ def _running() -> SparkSession | None:
 
     try:
         # Not getActiveSession, which knows nothing of a session that another thread made.
-        return SparkSession.active()
+        found = SparkSession.active()
     except (PySparkRuntimeError, PySparkImportError):
         return None
+    if is_alive(found):
+        return found
+    # It has lost its Spark for good, and would keep us from opening another.
+    remote.close(found) if is_remote(found) else found.stop()
+    return None
 
 
-def _connect(remote: str, settings: SparkSettings) -> SparkSession:
+def _connect(address: str, settings: SparkSettings) -> SparkSession:
     """A session on a Spark Connect server; with `local[…]` in place of sc://… on one that Spark starts for us."""
-    from pyspark.errors import PySparkException, PySparkImportError
+    if not address.startswith("local"):
+        return remote.connect(address, {**_SESSION_CONF, **settings.conf})
     from pyspark.sql import SparkSession
 
-    if remote.startswith("local"):
-        _set_environment()
-        conf = _own_conf(remote, settings)
-    else:
-        _check_reachable(remote)
-        conf = {**_SESSION_CONF, **settings.conf}
-    try:
-        with warnings.catch_warnings():
-            if remote.startswith("local"):
-                # The server was started with these settings; Spark then tries in vain to set them on the session as well.
-                warnings.filterwarnings("ignore", "Failed to set spark", UserWarning)
-            return SparkSession.builder.remote(remote).config(map={**conf}).getOrCreate()
-    except (PySparkImportError, ModuleNotFoundError) as error:
-        raise NotInstalled(f"Spark Connect is not installed: pip install 'lakeledger[connect]' ({_reason(error)})") from error
-    except PySparkException as error:
-        if error.getCondition() == "SESSION_ALREADY_EXIST":
-            raise Conflict("a classic Spark session is running: stop it before one of Spark Connect is opened") from error
-        raise Failed(f"no Spark Connect session: {_reason(error)}; run `lakeledger doctor`") from error
-
-
-def _check_reachable(remote: str) -> None:
-    """Spark Connect itself would try again for ten minutes before it says that nobody is there."""
-    try:
-        address = urlsplit(remote)
-        host, port = address.hostname, address.port or 15002
-    except ValueError as error:
-        raise Invalid(f"the Spark Connect address is not a URL: {error}") from error
-    if address.scheme != "sc" or not host:
-        raise Invalid("a Spark Connect address reads sc://host:port")
-    if getproxies():
-        return  # gRPC goes through the proxy, so a direct connection proves nothing
-    try:
-        socket.create_connection((host, port), timeout=10).close()
-    except OSError as error:
-        raise Unavailable(f"no Spark Connect server at {host}:{port}: {error.strerror or error}") from error
+    _set_environment()
+    conf = _own_conf(address, settings)
+    with warnings.catch_warnings(), remote.opening(address):
+        # The server was started with these settings; Spark then tries in vain to set them on the session as well.
+        warnings.filterwarnings("ignore", "Failed to set spark", UserWarning)
+        return SparkSession.builder.remote(address).config(map={**conf}).getOrCreate()
 
 
 def _start(settings: SparkSettings) -> SparkSession:
@@ -145,16 +120,21 @@ def _start(settings: SparkSettings) -> SparkSession:
     from pyspark.sql import SparkSession
 
     builder = SparkSession.builder.appName(settings.app_name)
-    if "PYSPARK_GATEWAY_PORT" in os.environ:
+    submitted = "PYSPARK_GATEWAY_PORT" in os.environ
+    if submitted:
         # Inside spark-submit the JVM runs already, and whoever submitted has chosen its master and driver.
         builder = builder.config(map={**_SESSION_CONF, **settings.conf})
     else:
+        cluster.check_master(settings.master)
         _set_environment()
         builder = builder.master(settings.master).config(map={**_own_conf(settings.master, settings)})
     try:
-        return builder.getOrCreate()
+        session = builder.getOrCreate()
     except (PySparkException, Py4JError) as error:
         raise Failed(f"Spark did not start on {settings.master}: {_reason(error)}; run `lakeledger doctor`") from error
+    if not submitted and not settings.master.startswith("local"):
+        cluster.watch(session, settings.master, settings.wait_seconds)
+    return session
 
 
 def _set_environment() -> None:

@@ -11,6 +11,7 @@ from lakeledger import codec
 from lakeledger.errors import Invalid, NotFound
 from lakeledger.pipelines import Context
 from lakeledger.pipelines.read import read
+from lakeledger.pipelines.remote import answers
 from lakeledger.tables import TableName, View, parse_name, store
 from lakeledger.tables.schema import column_names
 
@@ -104,7 +105,7 @@ def run(spark: SparkSession, query: Query, token: str) -> Iterator[DataFrame]:
             read(spark, view).createOrReplaceTempView(names[table])
         yield spark.sql(rewrite(query.text, query.references, names), args=query.parameters or None)
     finally:
-        for name in names.values():
+        for name in names.values() if answers(spark) else ():
             spark.catalog.dropTempView(name)
 
 

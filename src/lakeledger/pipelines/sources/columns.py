@@ -94,7 +94,8 @@ def check_json(spark: SparkSession, paths: Sequence[str], expected: Expected, op
     from pyspark.sql import functions as F
 
     lines = {name: value for name, value in options.items() if name in LINE_OPTIONS} | {"wholetext": options.get("multiline", "false")}
-    allowed = {name: value for name, value in options.items() if name.startswith("allow")}
+    # Spark Connect takes no empty map for options.
+    allowed = {name: value for name, value in options.items() if name.startswith("allow")} or None
     text = spark.read.format("text").options(**lines).load(list(paths)).where(F.trim("value") != "")
     of_array = F.when(F.trim("value").startswith("["), F.from_json("value", "array<string>", allowed)).otherwise(F.array("value"))
     rows = text.select(F.col("_metadata.file_path").alias("path"), F.explode(of_array).alias("row"))
@@ -145,7 +146,7 @@ def _check_type(path: str, place: tuple[str, ...], found: Any, read_as: Any, exp
             raise Invalid(f"{path} has the column {name} as {found}, which {type_text(read_as)} cannot hold: declare a wider type")
 
 
-def _objects(row: Column, expected: Expected, allowed: Mapping[str, str]) -> Column:
+def _objects(row: Column, expected: Expected, allowed: Mapping[str, str] | None) -> Column:
     """The objects in the text of a row that are read as structs, each with the number of its struct."""
     from pyspark.sql import functions as F
 
@@ -155,7 +156,7 @@ def _objects(row: Column, expected: Expected, allowed: Mapping[str, str]) -> Col
     return F.concat(*(numbered(*each) for each in enumerate(_texts(F.array(row), expected.schema, allowed))))
 
 
-def _texts(texts: Column, type_: Any, allowed: Mapping[str, str]) -> Iterator[Column]:
+def _texts(texts: Column, type_: Any, allowed: Mapping[str, str] | None) -> Iterator[Column]:
     """For each struct in a type, in the order of `structs_of`, the texts of its objects."""
     from pyspark.sql import functions as F
 

@@ -18,6 +18,7 @@ from lakeledger.lake import Storage, StoredFile
 from lakeledger.lake.storage import AS_AWS, PARALLEL
 from lakeledger.locations import is_url
 from lakeledger.pipelines.read import literal
+from lakeledger.pipelines.remote import is_remote
 from lakeledger.pipelines.sources import columns
 from lakeledger.sync import FilesPosition, SourceFile
 from lakeledger.tables.schema import Schema
@@ -273,8 +274,6 @@ def _expected(source: Files, schema: Schema, options: Mapping[str, str]) -> colu
 def _parse_schema(spark: SparkSession, text: str) -> StructType:
     from pyspark.errors import PySparkException
     from pyspark.sql.types import StructType
-
-    from lakeledger.pipelines.session import is_remote
 
     try:
         schema = StructType.fromDDL(text)
