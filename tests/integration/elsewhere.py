@@ -109,7 +109,7 @@ def rows_are_appended_and_read_at_every_version(ledger: Ledger, folder: Path) ->
 
 def an_overwrite_replaces_the_partitions_that_it_has(ledger: Ledger, folder: Path) -> None:
     put_orders(ledger)
-    ledger.overwrite(ledger.spark.sql("select 20 as id, 'b' as part"), "orders", by_partition=True)
+    ledger.overwrite(ledger.spark.sql("select 20 as id, 'b' as part"), "orders", by_partition=True, base_version=1)
     assert rows(ledger.read("orders")) == [(1, "a"), (20, "b"), (3, None)]
     assert rows(ledger.read("orders", version=1)) == [(1, "a"), (2, "b"), (3, None)]
 
@@ -146,7 +146,7 @@ def tasks_read_tables_and_write_them(ledger: Ledger, folder: Path) -> None:
 def what_was_computed_from_an_older_version_conflicts(ledger: Ledger, folder: Path) -> None:
     put_orders(ledger)
     ledger.overwrite(ledger.spark.sql("select 10 as id, 'a' as part"), "orders", by_partition=True, base_version=1)
-    ledger.overwrite(ledger.spark.sql("select 20 as id, 'b' as part"), "orders", by_partition=True)
+    ledger.overwrite(ledger.spark.sql("select 20 as id, 'b' as part"), "orders", by_partition=True, base_version=1)
     with pytest.raises(Conflict) as caught:
         ledger.overwrite(ledger.spark.sql("select 11 as id, 'a' as part"), "orders", by_partition=True, base_version=1)
     assert caught.value.retryable
