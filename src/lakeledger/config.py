@@ -215,7 +215,8 @@ class Settings:
                 raise Invalid(f"the ledger at {scrub(self.url)} needs a warehouse: set `warehouse` in {FILE_NAME} or give --warehouse")
             return str(Path(self.database_url.removeprefix("sqlite:///")).parent / DEFAULT_WAREHOUSE)
         place = locations.normal(self.warehouse)
-        return place if locations.is_url(place) else str((self.base / Path(place).expanduser()).resolve())
+        # A URL is taken as it stands, also one of a file; a path is that of what its links lead to.
+        return place if locations.is_url(self.warehouse) else str((self.base / Path(place).expanduser()).resolve())
 
     @property
     def database_url(self) -> str:

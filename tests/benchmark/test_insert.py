@@ -5,11 +5,14 @@ from __future__ import annotations
 import itertools
 import os
 import statistics
+import subprocess
+import sys
 from pathlib import Path
 from typing import TYPE_CHECKING
 
 import pytest
 
+import jars
 import lakeledger
 from benchmark.conftest import alternate, median_ms, seconds
 
@@ -65,3 +68,10 @@ def test_insert_of_a_million_rows(spark: SparkSession, tmp_path: Path, columns: 
     print(f"  bare {median_ms(bare):.0f} ms, with the ledger {median_ms(kept):.0f} ms")
     print(f"  overhead {overhead:+.1%} (median of paired ratios {paired:+.1%}); target at most 3 %")
     print(f"  checksums of the last insert, in the background: {background * 1000:.0f} ms")
+
+
+def test_append_of_a_few_rows_beside_delta_and_iceberg() -> None:
+    """In a process of its own: their extensions would be in the way of every other figure."""
+    jars.fetch("delta", "iceberg")
+    said = subprocess.run([sys.executable, Path(__file__).with_name("appending.py")], check=True, capture_output=True, text=True)
+    print(said.stdout)

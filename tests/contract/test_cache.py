@@ -4,8 +4,13 @@ from __future__ import annotations
 
 import subprocess
 import sys
+from collections.abc import Iterator
+from pathlib import Path
+
+import pytest
 
 from contract.making import append, execute, new_file, opened, together
+from empty_ledgers import new_sqlite_url
 from lakeledger import Conflict, Ledger, NumberPosition
 from lakeledger.db.cache import Cache
 from lakeledger.sync import DocumentPosition, SchemaDefinition
@@ -51,8 +56,16 @@ def test_a_move_by_another_handle_by_a_commit_and_by_hand_is_seen(ledger: Ledger
     assert number(ledger) is None
 
 
-def test_nothing_is_read_again_while_nobody_commits(ledger: Ledger) -> None:
-    cache, reads = Cache(ledger.database), []
+@pytest.fixture(params=["sqlite", "postgres"])
+def quiet_ledger(request: pytest.FixtureRequest, tmp_path: Path) -> Iterator[Ledger]:
+    """A ledger on a server of its own: a commit of anybody's on the server counts."""
+    url = new_sqlite_url(tmp_path) if request.param == "sqlite" else request.getfixturevalue("server_url")
+    with opened(url) as ledger:
+        yield ledger
+
+
+def test_nothing_is_read_again_while_nobody_commits(quiet_ledger: Ledger) -> None:
+    cache, reads, ledger = Cache(quiet_ledger.database), [], quiet_ledger
 
     def read() -> int:
         reads.append(1)

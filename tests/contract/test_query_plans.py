@@ -6,6 +6,7 @@ A line per statement: the indexes, each with the columns by which it must find t
 from __future__ import annotations
 
 import re
+import uuid
 from collections.abc import Iterable, Iterator
 from dataclasses import dataclass
 from typing import Any
@@ -240,8 +241,8 @@ def explained(request: pytest.FixtureRequest, tmp_path_factory: pytest.TempPathF
         url = new_sqlite_url(tmp_path_factory.mktemp("plans"))
     else:
         server: Server = request.getfixturevalue("postgres")
-        server.create_schema("plans")
-        url = server.url(schema="plans")
+        server.create_schema(schema := f"plans_{uuid.uuid4().hex[:8]}")
+        url = server.url(schema=schema)
     with lakeledger.open(url) as ledger:
         if request.param == "postgres":
             _fill(url)
@@ -350,7 +351,7 @@ def _is_vacuumed(connection: psycopg.Connection[Any]) -> bool:
     """Whether an index alone can tell what is there: not while a transaction of anybody's on the server is older than the rows."""
     connection.execute("vacuum analyze")
     seen = connection.execute(
-        "select min(relallvisible) from pg_class where relnamespace = 'plans'::regnamespace and relname = 'error_log'"
+        "select min(relallvisible) from pg_class where relnamespace = current_schema()::regnamespace and relname = 'error_log'"
     ).fetchone()
     return seen is not None and seen[0] > 0
 
@@ -396,7 +397,12 @@ insert into table_files (id, tenant_id, table_id, file_name, file_path, file_siz
 select {ID}, {TENANT}, 't' || n % 5, 'f', 'f' || n, 1, 'parquet', 'p' || n % 9, 1, true, '{{}}',
        case when n % 10 = 0 then 'live' else 'retired' end, n, case when n % 10 = 0 then null else n + 1 end, {ID}, 'pending', {AT}, {AT}
   from generate_series(1, {ROWS}) n;
-create role plan_reader;
-grant usage on schema plans to plan_reader;
-grant all on all tables in schema plans to plan_reader;
+do $$ begin
+    if not exists (select from pg_roles where rolname = 'plan_reader') then create role plan_reader; end if;
+exception when duplicate_object or unique_violation then null;  -- another test process was faster
+end $$;
+do $$ begin
+    execute format('grant usage on schema %I to plan_reader', current_schema());
+    execute format('grant all on all tables in schema %I to plan_reader', current_schema());
+end $$;
 """

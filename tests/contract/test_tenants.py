@@ -135,7 +135,7 @@ def test_a_tenants_ledger_that_nobody_has_leaves_nothing_behind(ledger: Ledger) 
     for number in range(50):
         assert ledger.for_tenant(f"tenant_{number}").runs.list() == []
     gc.collect()
-    assert len(ledger._threads) == 2
+    assert len(ledger._threads) == 0
     assert [thread for thread in threading.enumerate() if thread.name in ("heartbeats", "checksums")] == []
 
 

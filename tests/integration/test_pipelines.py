@@ -245,10 +245,10 @@ def test_a_lost_position_is_noticed_however_much_came_after(sqlite_lake: Ledger,
     put(base / "orders/1.csv", f"{HEADER}1,a,1.5\n")
     run(sqlite_lake, orders(), base)
     forget_position(sqlite_lake)
-    view = sqlite_lake.tables.view("orders")
+    view, name = sqlite_lake.tables.view("orders"), parse_name("orders")
     with sqlite_lake.run("others") as other, sqlite_lake.store.write() as tx:
         for _ in range(120):
-            commit(tx, other.fence, [Change(parse_name("orders"), view.table.location, "append", view.schema, Layout(), [])])
+            commit(tx, other.fence, [Change(name, name.folder, "append", view.schema, Layout(), [])])
     assert "the position of shop.orders is gone" in error_of(sqlite_lake, run(sqlite_lake, orders(), base))
 
 

@@ -15,8 +15,8 @@ from lakeledger.cli import program
 
 pytestmark = pytest.mark.usefixtures("quiet")
 
-# What runs pipelines, or waits for them.
-ON_SPARK = {"demo", "run", "scheduler", "monitor"}
+# What runs pipelines, or waits for them; and what asks Spark's resolver.
+ON_SPARK = {"demo", "run", "scheduler", "monitor", "jars fetch"}
 # What looks at files: pyarrow reads from every store.
 ON_FILES = {"tables sweep", "tables verify", "db move-warehouse"}
 # What is over, or not there, is refused.

@@ -36,6 +36,7 @@ def test_an_append_by_itself_is_a_run_with_its_counts(lake: Ledger, spark: Spark
     run = lake.runs.get(committed.snapshot.run_id)
     assert (run.status, run.trigger_type, run.pipeline_id, run.commit_count) == ("COMPLETED", "api", "main.orders", 1)
     assert (run.records_processed, run.records_inserted) == (2, 2)
+    assert run.end_time == committed.snapshot.committed_at  # in the same transaction
     assert run.bytes_processed == committed.table.total_size > 0
     volume = lake.records.latest("ingestion_volume", "main.orders")
     assert volume is not None
