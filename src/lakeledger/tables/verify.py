@@ -16,6 +16,8 @@ from lakeledger.tables.checksums import fill_in
 from lakeledger.tables.model import DataFile, Table
 
 DATA = "data"
+# How many checksums one transaction keeps: nobody waits long for it.
+CHECKSUMS_AT_A_TIME = 1_000
 
 Problem = Literal["missing", "changed", "untracked"]
 
@@ -59,7 +61,9 @@ def verify(handle: Store, worker: Worker, warehouse: str, name: TableName, s3: S
         suspects = {finding.path for finding in findings}
         sound = [file for file in known if file.file_path not in suspects]
         findings += _compare_content(storage, sound)
-        fill_in(handle, table, [file.file_path for file in sound if file.checksum is None], s3)
+        missing = [file.file_path for file in sound if file.checksum is None]
+        for start in range(0, len(missing), CHECKSUMS_AT_A_TIME):
+            fill_in(handle, table, missing[start : start + CHECKSUMS_AT_A_TIME], s3)
     return Verification(table, len(known), sorted(findings, key=lambda finding: (finding.problem, finding.path)))
 
 
