@@ -41,6 +41,8 @@ VALUE_CONF = {
 }
 # Spark looks at many files with a job of 10,000 tasks: far more than it takes, and each costs more than the look.
 LIST_CONF = {"spark.sql.sources.parallelPartitionDiscovery.parallelism": "64"}
+# On a disk even a small job costs more than the look.
+LIST_DISK_CONF = {"spark.sql.sources.parallelPartitionDiscovery.threshold": "1000000"}
 # Where any other value than Spark's default changes values, types or which rows there are, so that a load takes the default.
 DEFAULTED = (
     "spark.sql.legacy.",
@@ -133,15 +135,16 @@ class Sessions:
 
 
 @contextmanager
-def listing_quickly(session: SparkSession) -> Iterator[None]:
+def listing_quickly(session: SparkSession, *, on_disk: bool) -> Iterator[None]:
     """Let a session that is not ours look at many files quickly inside the block. One of Spark Connect looks only when it computes."""
     if is_remote(session):
         yield
         return
+    wanted = LIST_DISK_CONF if on_disk else LIST_CONF
     with _listing:
-        before = {name: session.conf.get(name, None) for name in LIST_CONF}
+        before = {name: session.conf.get(name, None) for name in wanted}
         try:
-            for name, value in LIST_CONF.items():
+            for name, value in wanted.items():
                 session.conf.set(name, value)
             yield
         finally:

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING
 
 from lakeledger.errors import Failed
 from lakeledger.lake import open_format
-from lakeledger.locations import for_spark
+from lakeledger.locations import for_spark, scheme_of
 from lakeledger.pipelines.own_session import listing_quickly
 from lakeledger.pipelines.partitions import quote
 from lakeledger.pipelines.save import JSON_OPTIONS
@@ -39,7 +39,8 @@ def read(spark: SparkSession, view: View) -> DataFrame:
     if format_.spark_name == "json":
         reader = reader.options(mode="FAILFAST", **JSON_OPTIONS)
     try:
-        with listing_quickly(spark) if len(view.file_paths) > LISTED_BY_THE_DRIVER else nullcontext():
+        on_disk = scheme_of(view.table.location) == "file"
+        with listing_quickly(spark, on_disk=on_disk) if len(view.file_paths) > LISTED_BY_THE_DRIVER else nullcontext():
             return _named(reader.load([literal(path) for path in view.paths]), view)
     except AnalysisException as error:
         if error.getCondition() != "PATH_NOT_FOUND":
