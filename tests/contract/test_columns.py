@@ -101,6 +101,8 @@ def test_a_partition_column_is_renamed_with_its_layout_and_cannot_be_dropped(led
         ("add", ("x", "words"), Invalid, "'words' is no type: use Spark's"),
         ("add", ("x", "decimal(40,2)"), Invalid, "1 to 38 digits"),
         ("add", ("x", "int; drop table tables"), Invalid, "is no type"),
+        ("add", ("x", "number of things"), Invalid, "is no type"),
+        ("add", ("x", "array<int of things>"), Invalid, "is no type"),
         ("rename", ("nam", "x"), NotFound, r"has no column 'nam': it has id, name.*did you mean"),
         ("rename", ("name", "ID"), Conflict, "already has a column ID"),
         ("rename", ("name", ""), Invalid, "needs a name"),

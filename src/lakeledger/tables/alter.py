@@ -93,13 +93,19 @@ def drop(name: str) -> Alteration:
 
 def parse_type(text: str) -> Any:
     """A type as people write it, `decimal(10,2)` or `array<string>`, as schemas have it. Raises Invalid."""
+    import sqlglot
     from sqlglot import exp
     from sqlglot.errors import SqlglotError
 
     try:
-        return _spark_type(exp.DataType.build(text, dialect="databricks"), text)
+        type_ = exp.DataType.build(text, dialect="databricks")
+        # What stands behind a type is silently left out.
+        is_whole = len(sqlglot.tokenize(text)) == len(sqlglot.tokenize(type_.sql("databricks")))
     except SqlglotError as error:
         raise _unknown(text) from error
+    if not is_whole:
+        raise _unknown(text)
+    return _spark_type(type_, text)
 
 
 def _spark_type(type_: exp.DataType, text: str) -> Any:
