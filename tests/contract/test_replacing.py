@@ -130,3 +130,26 @@ def test_a_change_without_a_batch_follows_the_others(ledger: Ledger) -> None:
                 made = commit(tx, run.fence, [first, second])
             assert made.applied is (number == 1)
     assert ledger.tables.get("silver.other").current_version == 1
+
+
+def test_what_a_position_brings_is_what_goes_into_the_first_table(ledger: Ledger) -> None:
+    from lakeledger import NumberPosition
+    from lakeledger.commit import commit
+    from lakeledger.sync import Advance, parse_source
+
+    move = Advance(parse_source("shop"), NumberPosition(5))
+    with ledger.run("load") as run:
+        good = change(run, new_file("a", rows=7)).change
+        bad = change(run, new_file("b", rows=3), table="silver.bad").change
+        with ledger.store.write() as tx:
+            commit(tx, run.fence, [good, bad], [move])
+    (value,) = ledger.positions.history("shop")
+    assert value.appended_rows == 7
+
+
+def test_a_column_that_was_renamed_by_case_alone_is_no_trouble_to_a_partitioned_write(ledger: Ledger) -> None:
+    append(ledger, new_file("a", partition=MON), layout=DAYS, schema=WITH_DAYS)
+    planned = ledger.tables.view(ORDERS).schema
+    ledger.columns.rename(ORDERS, "day", "Day")
+    append(ledger, new_file("b", partition=MON), layout=DAYS, schema=planned, schema_version=1)
+    assert ledger.tables.view(ORDERS).layout.partition_by == ("Day",)

@@ -114,7 +114,10 @@ def _put_schema(tx: Transaction, table: Table, change: Change) -> TableMetadata:
     if known and change.operation == "replace":
         return known
     schema, columns = resulting_schema(change, known)
-    return store.put_metadata(tx, table, known, schema, columns, change.layout, compression)
+    # What is added to a table is laid out as the table is, however its columns were spelled when that was planned.
+    is_kept = known is not None and change.retires != "all" and change.operation != "alter"
+    layout = store.layout_of(known) if known and is_kept else change.layout
+    return store.put_metadata(tx, table, known, schema, columns, layout, compression)
 
 
 def resulting_schema(change: Change, known: TableMetadata | None) -> tuple[Schema, list[str]]:
