@@ -9,7 +9,8 @@ import pytest
 from contract.making import ORDERS, append, change, new_file, overwrite, put
 from lakeledger import Conflict, Failed, Ledger
 from lakeledger.cli.scheduler import table_versions
-from lakeledger.tables import Committed, Files, Keys, Layout, NewFile, Partitions
+from lakeledger.tables import Committed, Files, Keys, Layout, NewFile, Partitions, parse_name
+from lakeledger.tables.change import prefix_of
 
 MON, TUE = "day=mon", "day=tue"
 DAYS = Layout("parquet", ("day",))
@@ -153,3 +154,17 @@ def test_a_column_that_was_renamed_by_case_alone_is_no_trouble_to_a_partitioned_
     ledger.columns.rename(ORDERS, "day", "Day")
     append(ledger, new_file("b", partition=MON), layout=DAYS, schema=planned, schema_version=1)
     assert ledger.tables.view(ORDERS).layout.partition_by == ("Day",)
+
+
+@pytest.mark.parametrize(
+    ("location", "prefix"),
+    [
+        ("main/bad", ""),
+        ("/warehouse/main/bad", ""),
+        ("s3://lake/default/main/bad", ""),
+        ("main/orders", "lakeledger_aside_bad_"),
+        ("other_main/bad", "lakeledger_aside_bad_"),
+    ],
+)
+def test_only_a_table_in_another_ones_place_has_other_names_in_its_files(location: str, prefix: str) -> None:
+    assert prefix_of(parse_name("main.BAD"), location) == prefix

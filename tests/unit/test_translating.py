@@ -42,7 +42,7 @@ def test_what_spark_says_becomes_one_of_our_errors(text: str, kind: type[Lakeled
 
 
 def test_a_server_that_does_not_answer_is_named() -> None:
-    grpc = pytest.importorskip("grpc")
+    import grpc  # type: ignore[import-untyped]  # it has no types
     from pyspark.errors.exceptions.connect import SparkConnectGrpcException
 
     with pytest.raises(Unavailable, match=r"does not answer: 10\.0\.0\.7:15002: Connection refused; see that it runs"), translating():

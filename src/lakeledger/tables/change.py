@@ -142,7 +142,7 @@ def resulting_schema(change: Change, known: TableMetadata | None) -> tuple[Schem
 
 def prefix_of(table: TableName, location: str) -> str:
     """What the physical names of a table begin with: nothing, unless its files are in another one's place: then its own name."""
-    return "" if location.endswith(table.folder) else f"{ASIDE}_{codec.fold(table.table)}_"
+    return "" if f"/{location}".endswith(f"/{table.folder}") else f"{ASIDE}_{codec.fold(table.table)}_"
 
 
 def check_layout(table: TableName, current: Layout, wanted: Layout) -> None:

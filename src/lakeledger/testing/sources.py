@@ -10,6 +10,7 @@ pytest then runs every test of the suite. The rows are those that the table must
 
 from __future__ import annotations
 
+from abc import ABC, abstractmethod
 from pathlib import Path
 from typing import Any, NoReturn
 
@@ -24,22 +25,22 @@ from lakeledger.testing import raise_at
 TABLE = "contract.loaded"
 
 
-class SourceContract:
+class SourceContract(ABC):
     """Give `make`, `add_rows` and `rows`; the tests come with it. A source that asks Spark to plan says so."""
 
     plans_without_spark = True
 
+    @abstractmethod
     def make(self, folder: Path) -> Source:
         """The source. What it reads is below the folder, or is known by it; at the first call there are some rows, or none."""
-        raise NotImplementedError
 
+    @abstractmethod
     def add_rows(self, folder: Path) -> None:
         """Bring some more rows into what the source reads."""
-        raise NotImplementedError
 
+    @abstractmethod
     def rows(self, folder: Path) -> list[tuple[Any, ...]]:
         """Every row that the source has ever had, as they are in the table."""
-        raise NotImplementedError
 
     def open_ledger(self, folder: Path) -> Ledger:
         """The ledger to load into; by default one on SQLite, with whatever Spark there is."""
