@@ -102,6 +102,13 @@ def test_a_table_that_lives_elsewhere_takes_no_bad_rows(sqlite_lake: Ledger, spa
     assert sqlite_lake.tables.find("orders") is None
 
 
+def test_a_table_with_rows_set_aside_does_not_change_its_format(sqlite_lake: Ledger, spark: SparkSession) -> None:
+    put(sqlite_lake, spark.sql(ROWS), "orders", look=bad_rows)
+    with pytest.raises(Invalid, match=r"main\.orders_bad is parquet: jsonl files hold no rows for it"):
+        put(sqlite_lake, spark.sql(ROWS), "orders", look=bad_rows, mode="overwrite", format="jsonl")
+    assert (rows(sqlite_lake.read("orders")), rows(sqlite_lake.read("orders_bad"))) == ([(1, "a", 10), (3, None, 5)], BAD)
+
+
 class Note:
     """An effect that notes what it saw."""
 
