@@ -16,11 +16,12 @@ from typing import Any, cast
 import pytest
 
 from contract.making import append, execute, new_file, opened, wait_until
-from contract.test_monitor import document
+from contract.test_monitor import age, document
 from lakeledger import Ledger, Unavailable
 from lakeledger.background import Failures
 from lakeledger.control.monitor import MetadataMonitor
 from lakeledger.db import Database, Store, Transaction
+from lakeledger.jobs import scheduler
 from lakeledger.jobs.scheduler import Outcome, Scheduler
 from lakeledger.runs import ActiveRun, NewRun, Status
 from lakeledger.sync.background import BackgroundCleanup
@@ -206,7 +207,9 @@ def test_checksums_that_cannot_be_computed_are_logged_and_in_the_ledger(ledger: 
 STUCK = """
 import sys
 from contract.making import append, new_file, opened
+from lakeledger.tables import checksums
 
+checksums.CLOSE_SECONDS = 0.1
 with opened(sys.argv[1]) as ledger:
     append(ledger, new_file("a.parquet"), location=sys.argv[2])
     ledger._background()[0].submit(ledger.tables.get("silver.orders"), {"data/run/a.parquet": 1})
@@ -241,13 +244,14 @@ def test_a_cleanup_that_fails_is_logged_and_in_the_ledger(ledger: Ledger, caplog
 
 
 def test_a_scheduler_that_cannot_work_says_so_and_the_ledger_knows_when_it_is_back(
-    ledger: Ledger, caplog: pytest.LogCaptureFixture
+    ledger: Ledger, caplog: pytest.LogCaptureFixture, monkeypatch: pytest.MonkeyPatch
 ) -> None:
+    monkeypatch.setattr(scheduler, "POLL_SECONDS", 0.1)
     switch = Switch(ledger.database, away=True)
     store, stop = Store(cast("Database", switch), ledger.store.tenant_id), threading.Event()
     failures = ledger.sync.background("scheduler")
-    scheduler = Scheduler(store, ledger.worker, lambda _: Outcome(None, Status.COMPLETED), failures=failures)
-    thread = threading.Thread(target=scheduler.run, args=(stop,))
+    failing = Scheduler(store, ledger.worker, lambda _: Outcome(None, Status.COMPLETED), failures=failures)
+    thread = threading.Thread(target=failing.run, args=(stop,))
     thread.start()
     wait_until(lambda: len(switch.refused) >= 2)
     switch.away = False
@@ -313,6 +317,7 @@ monitor.run_continuous(max_iterations=1)
 def test_the_sample_of_the_seed_says_on_stderr_and_in_the_ledger_what_is_wrong(url: str, tmp_path: Path) -> None:
     (tmp_path / "volume").mkdir()
     (tmp_path / "volume/bad.yaml").write_text("modules: [")
+    age(tmp_path / "volume/bad.yaml")
     around = {**os.environ, "LAKELEDGER_URL": url}
     words = [sys.executable, "-c", SAMPLE, str(tmp_path / "control/etl_control"), str(tmp_path / "volume")]
     done = subprocess.run(words, capture_output=True, text=True, env=around, cwd=tmp_path, timeout=120, check=False)

@@ -19,7 +19,7 @@ from lakeledger.sync.masking import Masking
 
 SCRIPT = Path(__file__).parent / "claiming.py"
 WORKERS = ("w1", "w2")
-LETTERS, ERRORS, BATCH = 1_000, 100, 7
+LETTERS, ERRORS, BATCH = 300, 60, 7
 
 
 @contextmanager

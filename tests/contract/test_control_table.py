@@ -203,7 +203,7 @@ def test_a_restored_version_says_again_what_it_said_in_a_new_commit(control: Con
 
 
 def test_edits_at_the_same_time_are_all_kept(control: ControlTable) -> None:
-    workers, times = (8, 5) if ON == "delta" else (2, 2)
+    workers, times = (6, 3) if ON == "delta" else (2, 2)
 
     def work(worker: int) -> None:
         for number in range(times):

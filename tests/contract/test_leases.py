@@ -134,7 +134,7 @@ def test_after_an_outage_a_healthy_holder_has_time_to_renew_its_lease(ledger: Le
 
 def test_a_start_waits_for_a_holder_that_is_silent_and_takes_over_if_it_stays_so(ledger: Ledger) -> None:
     with pytest.raises(Conflict, match="already ended: FAILED"), ledger.run("orders", exclusive=True) as old:
-        run_out(ledger, old.id, lease_seconds=1)
+        run_out(ledger, old.id, lease_seconds=0.3)
         with ledger.run("orders", exclusive=True) as new:
             assert new.run.retry_of == old.id
 
@@ -174,11 +174,11 @@ def test_another_token_is_refused(ledger: Ledger) -> None:
 
 
 def test_a_heartbeat_renews_the_lease_in_the_background(url: str) -> None:
-    with opened(url, lease_seconds=2) as ledger, ledger.run("orders") as run:
+    with opened(url, lease_seconds=0.6) as ledger, ledger.run("orders") as run:
         first = ledger.runs.get(run.id)
         assert first.lease_expires_at is not None
         assert first.heartbeat_at is not None
-        later = first.lease_expires_at + timedelta(seconds=0.5)
+        later = first.lease_expires_at + timedelta(seconds=0.1)
         wait_until(lambda: (ledger.runs.get(run.id).lease_expires_at or first.start_time) > later)
         assert (ledger.runs.get(run.id).heartbeat_at or first.start_time) > first.heartbeat_at
         put(ledger, change(run, new_file("a")))

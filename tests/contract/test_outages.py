@@ -109,7 +109,7 @@ def test_a_stalled_client_is_let_go_of_and_its_tenant_writes_on(server_url: str)
 
 def test_a_client_that_stalls_inside_a_statement_is_let_go_of_too(fragile_postgres: Server) -> None:
     schema = f"test_{os.urandom(6).hex()}"
-    url = bounded(fragile_postgres, schema, lock="2s", idle="1s")
+    url = bounded(fragile_postgres, schema, lock="1s", idle="500ms")
     with opened(url, "a") as ledger, stalled(url, "a", STALLED_INSIDE) as child:
         with ledger.run("orders") as run:
             put(ledger, change(run, new_file("x")))

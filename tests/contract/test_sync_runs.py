@@ -94,7 +94,7 @@ def test_credentials_are_not_stored(runs: SyncRuns, ledger: Ledger) -> None:
 
 
 def test_a_run_lives_as_long_as_its_process_keeps_it_alive(ledger: Ledger) -> None:
-    runs = SyncRuns(ledger.store, ledger.worker, 0.9)
+    runs = SyncRuns(ledger.store, ledger.worker, 0.3)
     run = runs.start(NewSync("shop", "stream", instance_id="pod-1"))
     first = runs.get(run.id).heartbeat_at
     wait_until(lambda: runs.get(run.id).heartbeat_at != first)

@@ -254,9 +254,10 @@ def _seconds(text: str) -> float:
 
 @pytest.mark.parametrize("unit", UNITS, ids=repr)
 def test_eight_times_the_text_takes_about_eight_times_as_long(unit: str) -> None:
-    """Quadratic work would take sixty-four times as long."""
-    short, long = (unit * (size // len(unit)) for size in (8_000, 64_000))
-    assert min(_seconds(long) for _ in range(2)) < 30 * max(0.001, min(_seconds(short) for _ in range(3)))
+    """Quadratic work would take sixty-four times as long, however often it is tried."""
+    short, long = (unit * (size // len(unit)) for size in (4_000, 32_000))
+    most = 30 * max(0.0005, min(_seconds(short) for _ in range(3)))
+    assert any(_seconds(long) < most for _ in range(3))
 
 
 def test_a_megabyte_of_everything_is_scrubbed() -> None:
