@@ -199,12 +199,9 @@ def test_more_than_a_chunk_is_deleted_chunk_by_chunk(ledger: Ledger) -> None:
     number = FIRST_CHUNK * 3 + 7
     a_sync_run(ledger)
     columns = "tenant_id, pipeline_id, status, trigger_type, trigger_by, start_time, end_time, parameters, run_kind, exclusive, lease_token"
-    for index in range(number - 1):
-        execute(
-            ledger,
-            f"insert into pipeline_runs (pipeline_logging_id, {columns}) select :id, {columns} from pipeline_runs limit 1",
-            id=f"copy-{index}",
-        )
+    copy = f"insert into pipeline_runs (pipeline_logging_id, {columns}) select :id, {columns} from pipeline_runs limit 1"
+    with ledger.store.write() as tx:
+        tx.many(statement(copy), ({"id": f"copy-{index}"} for index in range(number - 1)))
     grow_old(ledger)
     seen: list[tuple[str, int]] = []
     assert ledger.sync.cleanup(progress=lambda table, count: seen.append((table, count)))["pipeline_runs"] == number
@@ -295,6 +292,12 @@ def fill_change_log(ledger: Ledger, number: int) -> None:
     insert = f"insert into change_log ({columns}) values (:tenant_id, 'tables', 'INSERT', :key, :old)"
     with ledger.store.write() as tx:
         tx.many(statement(insert), ({"key": str(each), "old": OLD} for each in range(number)))
+
+
+@pytest.fixture(autouse=True)
+def _without_pauses(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Nobody waits for a turn here, except where a test says so."""
+    monkeypatch.setattr(cleanup, "PAUSE_SECONDS", 0.0)
 
 
 @pytest.fixture

@@ -25,7 +25,7 @@ def after(ledgers: PostgresLedgers, server: Server, statement: str) -> tuple[str
     return first, second
 
 
-@pytest.mark.parametrize("statement", ["select 1", "delete from pipeline_runs", "create temporary table mine (id int)"])
+@pytest.mark.parametrize("statement", ["select 1", "delete from pipeline_runs", "create table mine (id int); drop table mine"])
 def test_what_a_test_has_written_is_gone_and_the_ledger_is_given_again(
     postgres: Server, postgres_ledgers: PostgresLedgers, statement: str
 ) -> None:

@@ -111,6 +111,15 @@ def test_whoever_closes_the_ledger_lets_go_of_those_who_wait(url: str) -> None:
     assert not listeners()
 
 
+def test_whoever_closes_the_ledger_does_not_wait_for_the_next_look_of_its_listener(url: str, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(listening, "LOOK_SECONDS", LONG)
+    with opened(url) as ledger:
+        commit(ledger)
+        ledger.database.mark()
+        began = time.monotonic()
+    assert time.monotonic() - began < LONG / 2
+
+
 def test_sql_typed_by_hand_wakes_too(ledger: Ledger, url: str) -> None:
     with ledger.run("orders"):
         pass

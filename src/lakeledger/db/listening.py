@@ -2,10 +2,12 @@
 
 from __future__ import annotations
 
+import selectors
+import socket
 import threading
 import time
-from collections.abc import Callable
-from contextlib import closing
+from collections.abc import Callable, Iterator
+from contextlib import closing, contextmanager
 from typing import Any
 
 import psycopg
@@ -29,6 +31,7 @@ class Listener:
         self._asked_until = 0.0
         self._has_tried = False
         self._closed = False
+        self._waker: socket.socket | None = None
         self._thread: threading.Thread | None = None
 
     def mark(self) -> str:
@@ -57,6 +60,8 @@ class Listener:
         with self._changed:
             self._closed = True
             thread = self._thread
+            if self._waker:
+                self._waker.send(b"!")
             self._changed.notify_all()
         if thread:
             thread.join()
@@ -74,13 +79,32 @@ class Listener:
                 return None
 
     def _listen(self, connection: psycopg.Connection[dict[str, Any]]) -> None:
-        found = connection.execute("select current_schema() as schema").fetchone()
+        found = connection.execute("select current_schema()::text as schema").fetchone()
+        ours = str(found and found["schema"]).encode()
         connection.execute(f"listen {CHANNEL}".encode())
         self._hear()
-        while self._is_wanted():
-            for notice in connection.notifies(timeout=LOOK_SECONDS):
-                if found and notice.payload == found["schema"]:
-                    self._hear()
+        with selectors.DefaultSelector() as news, self._awakened() as awakened:
+            news.register(connection.fileno(), selectors.EVENT_READ)
+            news.register(awakened, selectors.EVENT_READ)
+            while self._is_wanted():
+                news.select(LOOK_SECONDS)
+                connection.pgconn.consume_input()
+                while notice := connection.pgconn.notifies():
+                    if notice.extra == ours:
+                        self._hear()
+
+    @contextmanager
+    def _awakened(self) -> Iterator[socket.socket]:
+        """A socket that has something to read when the listener is closed, which need not wait for the next look then."""
+        awakened, waker = socket.socketpair()
+        with awakened, waker:
+            with self._changed:
+                self._waker = waker
+            try:
+                yield awakened
+            finally:
+                with self._changed:
+                    self._waker = None
 
     def _is_wanted(self) -> bool:
         """Whether somebody waits, or did lately; if not, the thread is over."""
