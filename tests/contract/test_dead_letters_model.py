@@ -207,7 +207,7 @@ class LetterMachine(RuleBasedStateMachine):
 
 
 def test_dead_letters_behave_as_the_model_says(ledger: Ledger) -> None:
-    share = 0.7 if ledger.database.dialect == "sqlite" else 0.3
+    share = 0.7 if ledger.database.dialect == "sqlite" else 0.2
     run_state_machine_as_test(
         type("OnThisLedger", (LetterMachine,), {"ledger": ledger}),
         settings=tried(share, stateful_step_count=25, suppress_health_check=list(HealthCheck)),

@@ -192,7 +192,7 @@ def machine(ledger: Ledger) -> type[RuleBasedStateMachine]:
 
 
 def test_positions_behave_as_the_model_says(ledger: Ledger) -> None:
-    share = 0.6 if ledger.database.dialect == "sqlite" else 0.3
+    share = 0.6 if ledger.database.dialect == "sqlite" else 0.2
     run_state_machine_as_test(
         machine(ledger),
         settings=tried(share, stateful_step_count=15, suppress_health_check=list(HealthCheck)),
