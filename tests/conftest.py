@@ -18,15 +18,26 @@ from empty_ledgers import PostgresLedgers, new_sqlite_url
 from lakeledger import Ledger
 from needs import missing
 from postgres_server import MissingServer, Server, sharing, start
-from spark_conf import SPARK_CONF
+from spark_conf import JAVA_OPTIONS, SPARK_CONF
 
 if TYPE_CHECKING:
     from pyspark.sql import SparkSession
 
 examples.load()
+# Spark's launcher gives them to each JVM that a command, a script or a server starts in a process of its own.
+os.environ.setdefault("SPARK_SUBMIT_OPTS", " ".join(JAVA_OPTIONS))
 
-# What takes minutes is begun first, so that no test process is left alone with it at the end.
-LONGEST = ("tests/integration/test_control_spark.py", "tests/acceptance/test_chaos.py", "tests/acceptance/test_crashes.py")
+# What takes long is begun first, so that no test process is left alone with it at the end, and none starts another's servers again.
+LONGEST = (
+    "tests/integration/test_control_spark.py",
+    "tests/integration/test_s3.py",
+    "tests/integration/test_cluster.py",
+    "tests/acceptance/test_chaos.py",
+    "tests/acceptance/test_crashes.py",
+    "tests/acceptance/test_concurrency.py",
+    "tests/integration/test_connect.py",
+    "tests/acceptance/test_demo.py",
+)
 
 
 def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:

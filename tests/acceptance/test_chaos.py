@@ -17,7 +17,7 @@ from lakeledger.jobs.local import LocalBackend
 from postgres_server import Server
 
 SEED = 20261117
-SECONDS = 20
+SECONDS = 15
 SOAK_SECONDS = int(os.environ.get("SOAK_SECONDS", "900"))
 
 # What a worker may hear in a storm, and then try again.

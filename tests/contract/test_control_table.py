@@ -75,6 +75,7 @@ def test_rows_come_back_as_they_were_committed(control: ControlTable) -> None:
     assert [getattr(module, each.name) for each in fields(module)[:9]] == [getattr(settings, each.name) for each in fields(settings)[:9]]
 
 
+@once
 def test_all_rows_of_a_commit_have_one_time(control: ControlTable) -> None:
     read = control.commit(put(source("a"), source("b"), ModuleRow("shop")), control.read(), by="anna")
     rows: list[SourceRow | ModuleRow] = [*read.sources.values(), *read.modules.values()]
@@ -95,6 +96,7 @@ def test_an_edit_that_changes_nothing_makes_no_commit(control: ControlTable) -> 
     assert control.read() == before
 
 
+@once
 def test_only_what_changes_gets_a_new_time(control: ControlTable) -> None:
     before = control.commit(put(source("a"), source("b")), control.read(), by="anna")
     after = control.commit(put(source("a", execution_order=2), source("b")), before, by="anna")
@@ -213,6 +215,7 @@ def test_edits_at_the_same_time_are_all_kept(control: ControlTable) -> None:
     assert set(control.read().sources) == {(f"m{worker}", f"s{number}") for worker in range(workers) for number in range(times)}
 
 
+@once
 def test_one_statement_of_sql_is_one_commit(control: ControlTable) -> None:
     inserted = sql.run(control, INSERT, by="anna")
     assert (inserted.inserted, inserted.snapshot.version) == (1, 1)

@@ -24,9 +24,7 @@ from spark_conf import SPARK_CONF
 if TYPE_CHECKING:
     from pyspark.sql import SparkSession
 
-# These processes live for seconds: their JVM trusts Spark's classes, which saves a tenth of its start.
-FAST_START = f"{SPARK_CONF['spark.driver.extraJavaOptions']} -XX:+UnlockDiagnosticVMOptions -XX:-BytecodeVerificationRemote"
-SPARK = SparkSettings(master="local[1]", conf={**SPARK_CONF, "spark.driver.extraJavaOptions": FAST_START})
+SPARK = SparkSettings(master="local[1]", conf=SPARK_CONF)
 PARALLEL = 4
 
 

@@ -16,10 +16,10 @@ import pyspark
 from integration.waiting import until
 from lakeledger.pipelines import java
 from lakeledger.pipelines.reaching import reach
+from spark_conf import JAVA_OPTIONS
 
 HOST = "127.0.0.1"
 BIN = Path(pyspark.__file__).parent / "bin"
-SMALL = "-XX:TieredStopAtLevel=1 -XX:+UseSerialGC -XX:ReservedCodeCacheSize=256m"
 WORKERS = 2
 
 
@@ -51,7 +51,7 @@ class Daemon:
             "SPARK_LOCAL_DIRS": str(scratch),
             "SPARK_LOCAL_IP": HOST,
             "SPARK_DAEMON_MEMORY": self.memory,
-            "SPARK_DAEMON_JAVA_OPTS": SMALL,
+            "SPARK_DAEMON_JAVA_OPTS": " ".join(JAVA_OPTIONS),
         }
         environment.pop("SPARK_HOME", None)
         with (self.folder / f"{self.name}.log").open("wb") as log:

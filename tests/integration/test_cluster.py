@@ -9,10 +9,10 @@ import pytest
 
 from integration.asking import Asked, asking
 from integration.commands import answer
-from integration.daemons import HOST, SMALL, Servers, free_port, standalone
+from integration.daemons import HOST, Servers, free_port, standalone
 from integration.elsewhere import SCENARIOS, SLOW
 from integration.waiting import until
-from spark_conf import SPARK_CONF
+from spark_conf import JAVA_OPTIONS, SPARK_CONF
 
 pytestmark = pytest.mark.cluster
 
@@ -21,7 +21,7 @@ CONF = {
     "spark.driver.host": HOST,
     "spark.driver.bindAddress": HOST,
     "spark.executor.memory": "512m",
-    "spark.executor.extraJavaOptions": SMALL,
+    "spark.executor.extraJavaOptions": " ".join(JAVA_OPTIONS),
 }
 WAIT_SECONDS = 120  # executors may take their time to start, on a machine that has much else to do
 
