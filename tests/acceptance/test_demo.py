@@ -19,7 +19,7 @@ from lakeledger.demo import oracle, shop
 if TYPE_CHECKING:
     from pyspark.sql import SparkSession
 
-DAYS = 5
+DAYS = 2
 RAN_SPARK = """
 import sys
 from lakeledger.cli import main
@@ -48,7 +48,7 @@ def lakeledger(
 
 @pytest.fixture(scope="module")
 def first(tmp_path_factory: pytest.TempPathFactory) -> tuple[Path, dict[str, Any]]:
-    """The folder above a demo of five days, and what it said of itself."""
+    """The folder above a demo of two days, and what it said of itself."""
     above = tmp_path_factory.mktemp("demo")
     done = lakeledger("demo", "--days", str(DAYS), "--json", cwd=above)
     assert done.returncode == 0, done.stderr
@@ -101,10 +101,10 @@ def test_a_second_demo_changes_nothing_and_starts_no_spark(first: tuple[Path, di
 def test_people_get_tables_runs_positions_revenue_and_what_to_try(first: tuple[Path, dict[str, Any]]) -> None:
     done = lakeledger("demo", "--days", str(DAYS), cwd=first[0])
     assert done.returncode == 0, done.stderr
-    assert "Nothing to load: 5 days (2026-06-01 to 2026-06-05) in the ledger already." in done.stderr
+    assert "Nothing to load: 2 days (2026-06-01 to 2026-06-02) in the ledger already." in done.stderr
     sold = oracle.expected(DAYS)["silver.sales"]
     assert str(sold) in done.stdout
-    for word in ("gold.top_products", " completed; ", "5 files read", "Fri 05 Jun", "cd lakeledger-demo"):
+    for word in ("gold.top_products", " completed; ", "2 files read", "Tue 02 Jun", "cd lakeledger-demo"):
         assert word in done.stdout
 
 
@@ -136,21 +136,32 @@ def test_a_killed_demo_goes_on_and_ends_with_the_same_tables(completed: int, tmp
         assert oracle.found(opened.ledger) == oracle.expected(2)
 
 
-def test_more_days_are_added_and_fewer_take_none_away(tmp_path: Path, spark: SparkSession) -> None:
-    folder = tmp_path / "shop"
+@pytest.fixture(scope="module")
+def one_day(tmp_path_factory: pytest.TempPathFactory, spark: SparkSession) -> Path:
+    """A shop of one day, which tests leave as it is: a copy goes on where it is."""
+    folder = tmp_path_factory.mktemp("one_day") / "shop"
     assert [done.run.pipeline_id for done in load(folder, 1, spark)] == ["shop", "shop_reports"]
+    return folder
+
+
+@pytest.fixture
+def folder(one_day: Path, tmp_path: Path) -> Path:
+    """A shop of one day of the test's own."""
+    return Path(shutil.copytree(one_day, tmp_path / "shop"))
+
+
+def test_more_days_are_added_and_fewer_take_none_away(folder: Path, spark: SparkSession) -> None:
     assert [str(done.day) for done in load(folder, 2, spark)] == ["2026-06-02", "2026-06-02"]
     assert load(folder, 1, spark) == []
 
 
-def test_reports_are_made_every_sunday_and_at_the_end(tmp_path: Path, spark: SparkSession) -> None:
-    done = load(tmp_path / "shop", 8, spark)
+def test_reports_are_made_every_sunday_and_at_the_end(folder: Path, spark: SparkSession) -> None:
+    done = load(folder, 8, spark)
     assert [str(each.day) for each in done if each.run.pipeline_id == "shop_reports"] == ["2026-06-07", "2026-06-08"]
 
 
-def test_a_table_that_is_not_what_the_shop_made_fails_loudly(tmp_path: Path, spark: SparkSession) -> None:
-    load(tmp_path / "shop", 1, spark)
-    with demo.open(tmp_path / "shop", 1, spark) as opened:
+def test_a_table_that_is_not_what_the_shop_made_fails_loudly(folder: Path, spark: SparkSession) -> None:
+    with demo.open(folder, 1, spark) as opened:
         opened.ledger.append(opened.ledger.read("bronze.orders").limit(1), "bronze.orders")
         with pytest.raises(Failed, match=r"bronze\.orders has 353 rows .* but the shop made 352 rows"):
             opened.check()
@@ -180,12 +191,10 @@ def test_a_folder_that_is_not_the_demos_is_refused_and_left_alone(tmp_path: Path
     assert sorted(tmp_path.rglob("*")) == before
 
 
-def test_a_folder_can_be_copied_and_goes_on_where_it_is(tmp_path: Path, spark: SparkSession) -> None:
-    load(tmp_path / "shop", 1, spark)
-    shutil.copytree(tmp_path / "shop", tmp_path / "copy")
-    assert load(tmp_path / "copy", 1, spark) == []
-    assert [done.run.pipeline_id for done in load(tmp_path / "copy", 2, spark)] == ["shop", "shop_reports"]
-    assert load(tmp_path / "shop", 1, spark) == []
+def test_a_folder_can_be_copied_and_goes_on_where_it_is(one_day: Path, folder: Path, spark: SparkSession) -> None:
+    assert load(folder, 1, spark) == []
+    assert [done.run.pipeline_id for done in load(folder, 2, spark)] == ["shop", "shop_reports"]
+    assert load(one_day, 1, spark) == []
 
 
 def test_the_shop_is_the_same_every_time_and_has_a_life() -> None:
