@@ -17,7 +17,7 @@ from lakeledger.config import Settings
 from lakeledger.db import pool
 from lakeledger.db.queries import statement
 
-TENANTS = 40
+TENANTS = 100
 
 
 @pytest.fixture
@@ -32,7 +32,7 @@ def open_files() -> int:
     return len(list(Path("/proc/self/fd").iterdir()))
 
 
-def test_many_tenants_and_many_threads_share_a_few_connections(small: Ledger) -> None:
+def test_a_hundred_tenants_and_many_threads_share_a_few_connections(small: Ledger) -> None:
     before, most = open_files(), []
 
     def work(index: int) -> None:
