@@ -14,7 +14,7 @@ import click
 
 from lakeledger import db
 from lakeledger.cli import program
-from lakeledger.config import CaptureSettings, ControlSettings, RetentionSettings, S3Settings, Settings, SparkSettings
+from lakeledger.config import AsthaSettings, CaptureSettings, ControlSettings, RetentionSettings, S3Settings, Settings, SparkSettings
 from lakeledger.db import migrate
 from lakeledger.db.derived import WATCHED
 
@@ -60,6 +60,7 @@ def settings_page() -> str:
         *_settings(RetentionSettings, "retention."),
         *_settings(CaptureSettings, "capture."),
         *_settings(ControlSettings, "control."),
+        *_settings(AsthaSettings, "astha."),
     ]
     table = "\n".join(f"| `{name}` | {default} | {text} |" for name, default, text in rows)
     how = (

@@ -22,6 +22,8 @@ DEFAULT_WAREHOUSE = "warehouse"
 DEFAULT_CONNECTIONS = 16
 
 _TENANT = re.compile(r"^[a-z][a-z0-9_]{0,62}$")
+_SUBSCRIBER = _TENANT
+_PLACE = re.compile(r"[^:\s]+:[^:\s]+")
 _ENDPOINT = re.compile(r"https?://[^/?#@\s]+/?", re.IGNORECASE)
 
 _NUMBER = (int, float)
@@ -45,6 +47,17 @@ _SECTIONS: dict[str, dict[str, Any]] = {
         "schema_versions": int,
     },
     "control": {"table": str, "backend": str, "folder": str, "package": str, "settings": str},
+    "astha": {
+        "retries": int,
+        "first_pause_seconds": _NUMBER,
+        "longest_pause_seconds": _NUMBER,
+        "timeout_seconds": _NUMBER,
+        "breaker_failures": int,
+        "threads": int,
+        "lease_seconds": _NUMBER,
+        "alarm_seconds": _NUMBER,
+    },
+    "subscribers": {},
     "capture": {"mask": list, "unmask": list, "record_bytes": int, "retry_seconds": _NUMBER, "retry_cap_seconds": _NUMBER},
 }
 
@@ -168,6 +181,29 @@ class ControlSettings:
 
 
 @dataclass(frozen=True)
+class AsthaSettings:
+    """How events are delivered to subscribers."""
+
+    retries: int = _setting("how often an event that failed is tried again before it is parked", 30)
+    first_pause_seconds: float = _setting("the pause before the first retry; it doubles with each", 1.0)
+    longest_pause_seconds: float = _setting("the longest pause between retries", 60.0)
+    timeout_seconds: float = _setting("how long `on_event` may take; after that the subscriber is refreshed from the ledger", 300.0)
+    breaker_failures: int = _setting(
+        "after how many failures in a row a subscriber gets nothing more until `on_health` says that it is well", 5
+    )
+    threads: int = _setting("how many events one subscriber is given at the same time, each of another table", 4)
+    lease_seconds: float = _setting("how long the process that delivers may be silent before another one takes over", 6.0)
+    alarm_seconds: float = _setting("how long the oldest event may wait for a subscriber before that is reported as an error", 3_600.0)
+
+    def __post_init__(self) -> None:
+        for name, value in vars(self).items():
+            if not (0 if name == "retries" else 1e-3) <= value < float("inf"):
+                raise Invalid(f"astha.{name} must be positive, not {value}")
+        if self.first_pause_seconds > self.longest_pause_seconds:
+            raise Invalid(f"astha.first_pause_seconds must be at most longest_pause_seconds, not {self.first_pause_seconds}")
+
+
+@dataclass(frozen=True)
 class Settings:
     """Everything a ledger needs to open. Relative paths are relative to `base`, the folder of the settings `file` if there is one."""
 
@@ -185,6 +221,8 @@ class Settings:
     retention: RetentionSettings = field(default_factory=RetentionSettings)
     capture: CaptureSettings = field(default_factory=CaptureSettings)
     control: ControlSettings = field(default_factory=ControlSettings)
+    astha: AsthaSettings = field(default_factory=AsthaSettings)
+    subscribers: Mapping[str, str] = _setting('who hears of changes besides lakeledger\'s own components: `name = "module:Class"`', dict)
     base: Path = field(default_factory=Path.cwd)
     file: Path | None = None
 
@@ -203,6 +241,11 @@ class Settings:
             raise Invalid(f"outage_seconds must not be negative, not {self.outage_seconds}")
         if self.max_connections < 1:
             raise Invalid(f"max_connections must be at least 1, not {self.max_connections}")
+        for name, place in self.subscribers.items():
+            if not _SUBSCRIBER.fullmatch(name) or not _PLACE.fullmatch(place):
+                raise Invalid(
+                    f"subscribers.{name} must be a name of lower-case letters, digits and underscores with 'module:Class', not {place!r}"
+                )
 
     @property
     def warehouse_uri(self) -> str:
@@ -279,7 +322,7 @@ def read_file(path: Path) -> Settings:
     _check(path, document, {**_SETTINGS, **dict.fromkeys(_SECTIONS, dict)})
     sections = {name: document.pop(name, {}) for name in _SECTIONS}
     for name, allowed in _SECTIONS.items():
-        _check(path, sections[name], allowed, prefix=f"{name}.")
+        _check(path, sections[name], allowed or dict.fromkeys(sections[name], str), prefix=f"{name}.")
     if "conf" in sections["spark"]:
         sections["spark"]["conf"] = dict(_conf(sections["spark"]["conf"]))
     for section, name in (("capture", "mask"), ("capture", "unmask"), ("spark", "jars")):
@@ -293,6 +336,8 @@ def read_file(path: Path) -> Settings:
             retention=RetentionSettings(**sections["retention"]),
             capture=CaptureSettings(**sections["capture"]),
             control=ControlSettings(**sections["control"]),
+            astha=AsthaSettings(**sections["astha"]),
+            subscribers=sections["subscribers"],
             base=path.parent.resolve(),
             file=path,
         )

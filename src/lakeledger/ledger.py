@@ -35,7 +35,6 @@ if TYPE_CHECKING:
     from lakeledger.pipelines.own_session import Sessions
     from lakeledger.pipelines.runner import ModuleResult, StepResult
     from lakeledger.pipelines.sources import Source as DataSource
-    from lakeledger.runs import Heartbeats
     from lakeledger.runs.explain import Explanation
     from lakeledger.sync import Advance, Source
     from lakeledger.sync.kinds import PositionLike
@@ -58,7 +57,7 @@ class Ledger(Slices):
         self.settings = settings
         store = migrate.open_store(settings, must_exist=must_exist)
         self.database = store.database
-        self._threads: WeakSet[Checksums | Heartbeats] = WeakSet()
+        self._threads = WeakSet()
         self._spark = spark
         self._owns_spark = spark is None
         self._start_spark = start_spark

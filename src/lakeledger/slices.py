@@ -3,9 +3,9 @@
 from __future__ import annotations
 
 import threading
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from contextlib import AbstractContextManager
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 from weakref import WeakSet
 
 from lakeledger.config import Settings
@@ -17,6 +17,9 @@ from lakeledger.tables.warehouse import Warehouse
 if TYPE_CHECKING:
     from lakeledger.columns import Columns
     from lakeledger.events import Changes
+    from lakeledger.events.astha import Astha
+    from lakeledger.events.operations import Events
+    from lakeledger.events.subscribers import Factory
     from lakeledger.records import Records
     from lakeledger.runs import Fence, Heartbeats
     from lakeledger.sync import Capture, DeadLetters, Errors, Positions, Schemas
@@ -32,7 +35,8 @@ class Slices:
     worker: Worker
     runs: Runs
     _warehouse: Warehouse
-    _threads: WeakSet[Checksums | Heartbeats]  # of every tenant and task, to be closed with the whole ledger
+    _threads: WeakSet[Checksums | Heartbeats | Astha]  # of every tenant and task, to be closed with the whole ledger
+    for_tenant: Callable[[str], Any]
     _right: Callable[..., AbstractContextManager[Fence]]
 
     def _wire(self, store: Store, worker: Worker) -> None:
@@ -107,3 +111,24 @@ class Slices:
         from lakeledger.events import Changes
 
         return Changes(self.store)
+
+    @property
+    def events(self) -> Events:
+        """How far subscribers got, and what they could not handle."""
+        from lakeledger.events.operations import Events
+
+        return Events(self.store, self.dead_letters)
+
+    def astha(self, subscribers: Mapping[str, Factory] | None = None, *, tell: Callable[[str], None] = lambda _: None) -> Astha:
+        """What delivers every change of every tenant to these subscribers and to those of the settings: use it in a `with` block.
+
+        A subscriber is given as what makes it from the ledger of a tenant: `ledger.astha({"mirror": Mirror})`. Raises Invalid.
+        """
+        from lakeledger.events.astha import Astha
+        from lakeledger.events.subscribers import configured
+
+        factories = {**configured(self.settings.subscribers), **(subscribers or {})}
+        failures = self.sync.background("astha", "delivery")
+        made = Astha(self.store, self.worker, self.for_tenant, factories, self.settings.astha, failures, tell)
+        self._threads.add(made)
+        return made

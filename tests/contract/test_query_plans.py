@@ -52,6 +52,7 @@ EXPIRED = "dead_letter_queue_claimed(claimed_until)"
 LINKED: dict[str, Any] = {"error_log_id": "e", "dead_letter_id": "d"} | dict.fromkeys(
     ("payload_hash", "operation_type", "item_kind", "name_key", "source_record_id"), "x"
 )
+LANE: dict[str, Any] = {**PAGE, "table_name": "tables", "lane_column": "table_id", "subject": "t", "after_seq": 7, "last_seq": 99}
 IDS: dict[str, Any] = {"prefix": "0199", "first": "0199", "last": "019a"}
 ROWS = 5_000
 # Of row n: its id, its tenant (one in two is another's), and its time.
@@ -107,6 +108,12 @@ HOT = [
     hot(runs.list_transitions, "state_transitions_by_entity(entity_id)", entity_id="r"),
     hot(events.sql.changes_after, "change_log_by_tenant(tenant_id, seq)", **after(seq=7)),
     hot(events.sql.changes_after, "change_log_by_table(table_name, seq)", **after(seq=7), table_name="tables"),
+    hot(events.sql.last_changes, "change_log_by_tenant(tenant_id)", **PAGE),
+    hot(events.sql.last_changes, "change_log_by_table(table_name)", **PAGE, table_name="tables"),
+    hot(events.sql.heads, "change_log_by_tenant(tenant_id)"),
+    hot(events.sql.head, "change_log_by_tenant(tenant_id)"),
+    hot(events.sql.oldest_after, "change_log_by_tenant(tenant_id, seq)", after_seq=7),
+    hot(events.sql.lane_after, "change_log_by_table(table_name, seq)", **LANE),
     hot(jobs.list_runs, "local_job_runs_by_time", **PAGE),
     hot(jobs.list_runs, "local_job_runs_by_time(due_at)", **after(due_at=NOW, id="x")),
     hot(jobs.list_runs, "local_job_runs_by_job(job_id)", **PAGE, job_id="j"),

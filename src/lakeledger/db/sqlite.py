@@ -20,7 +20,7 @@ from lakeledger.errors import Conflict, Failed, Invalid, LakeledgerError, Unavai
 
 BUSY_SECONDS = 30.0
 RETRY_SECONDS = 0.005
-# How often it is asked, by whoever waits, whether somebody has committed.
+# How often it is asked, by whoever waits, whether another process has committed; a commit of this one is told at once.
 POLL_SECONDS = 0.05
 
 
@@ -40,6 +40,8 @@ class SqliteDatabase:
         self._watcher: sqlite3.Connection | None = None
         self._watching = threading.Lock()
         self._closed = threading.Event()
+        self._commits = 0
+        self._committed = threading.Condition()
         self._prepare()
 
     @contextmanager
@@ -53,6 +55,14 @@ class SqliteDatabase:
                 connection.rollback()
                 raise
             connection.commit()
+            if write:
+                self._tell()
+
+    def _tell(self) -> None:
+        """Wake whoever waits in this process."""
+        with self._committed:
+            self._commits += 1
+            self._committed.notify_all()
 
     @contextmanager
     def _turn(self) -> Iterator[None]:
@@ -87,20 +97,29 @@ class SqliteDatabase:
         ends = time.monotonic() + timeout
         try:
             known = since or self.stamp()
-            while self.stamp() == known:
+            while True:
+                told = self._commits
+                if self.stamp() != known:
+                    return True
                 left = ends - time.monotonic()
                 if left <= 0 or self._closed.is_set():
                     return False
-                self._closed.wait(min(left, POLL_SECONDS))
+                self._hear(told, min(left, POLL_SECONDS))
         except LakeledgerError:  # whoever looks is told what is wrong
             self._closed.wait(min(timeout, POLL_SECONDS))
-        return True
+            return True
+
+    def _hear(self, told: int, seconds: float) -> None:
+        """Wait for a commit of this process since so many."""
+        with self._committed:
+            self._committed.wait_for(lambda: self._commits != told, seconds)
 
     def connections(self) -> dict[str, int]:
         return self._pool.usage()
 
     def close(self) -> None:
         self._closed.set()
+        self._tell()
         self._pool.close()
         with self._watching:
             if self._watcher:

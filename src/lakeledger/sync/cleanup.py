@@ -119,7 +119,12 @@ REMEMBER_UNDONE = by_ids(
 )
 FORGET_TRANSITIONS = by_ids("delete from state_transitions where entity_id LISTED")
 
-_READ_BY_ALL = "(select coalesce(min(seq), 9223372036854775807) from subscriber_cursor where tenant_id = :tenant_id)"
+# Up to where every subscriber has handled everything: its cursor, or the lanes in which it is behind.
+_READ_BY_ALL = (
+    "(select coalesce(min(seq), 9223372036854775807) from ("
+    "select seq from subscriber_cursor where tenant_id = :tenant_id"
+    " union all select next_seq - 1 from delivery where tenant_id = :tenant_id) handled)"
+)
 # Events that every subscriber has read, if they are old enough. `seq + 0`: SQLite takes one end of a range, and it must be the chunk's.
 CHANGES = parse(f"""
 -- name: count

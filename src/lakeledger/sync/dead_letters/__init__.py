@@ -15,6 +15,7 @@ from lakeledger.sync.dead_letters.model import (
     Cause,
     Claim,
     DeadLetter,
+    Draft,
     Filter,
     ItemKind,
     LetterGroup,
@@ -49,6 +50,10 @@ class DeadLetters:
         draft = drafts.draft(new, self._masking, known)
         with self._store.write() as tx:
             return store.add(tx, draft, new.error_log_id)
+
+    def draft(self, new: NewLetter) -> Draft:
+        """A letter as it is stored, for whoever keeps it in a transaction of their own (`store.put`). Raises Invalid."""
+        return drafts.draft(new, self._masking)
 
     def get(self, letter_id: Id) -> DeadLetter:
         """The letter with that id, or with an id that begins so. Raises NotFound."""

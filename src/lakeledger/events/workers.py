@@ -1,0 +1,93 @@
+"""The threads that call one subscriber: a few, started when they are needed, and replaced when a call does not come back."""
+
+from __future__ import annotations
+
+import queue
+import threading
+import time
+from collections.abc import Callable
+
+# How many threads of a subscriber may hang before no more are started in their place.
+MOST_LOST = 16
+
+
+class Workers:
+    """Does one thing after the other on each of at most `size` threads."""
+
+    def __init__(self, name: str, size: int, report: Callable[[BaseException], None], now: Callable[[], float] = time.monotonic) -> None:
+        self._name = name
+        self._size = size
+        self._report = report
+        self._now = now
+        self._jobs: queue.SimpleQueue[Callable[[], None] | None] = queue.SimpleQueue()
+        self._lock = threading.Lock()
+        self._threads: set[threading.Thread] = set()
+        self._started: dict[threading.Thread, float] = {}
+        self._lost: set[threading.Thread] = set()
+        self._waiting = 0
+        self._closed = False
+
+    def submit(self, job: Callable[[], None]) -> None:
+        """Do it as soon as a thread is free."""
+        with self._lock:
+            if self._closed:
+                return
+            self._waiting += 1
+            idle = len(self._threads) - len(self._started)
+            if idle < self._waiting and len(self._threads) < self._size:
+                self._start()
+        self._jobs.put(job)
+
+    def replace_hanging(self, seconds: float) -> float | None:
+        """Give up on threads that have done one thing for longer than that; how long until the next would be, if any is at work."""
+        with self._lock:
+            now = self._now()
+            for thread, began in list(self._started.items()):
+                if now - began >= seconds and len(self._lost) < MOST_LOST:
+                    self._lost.add(thread)
+                    self._threads.discard(thread)
+                    del self._started[thread]
+                    if self._waiting:
+                        self._start()
+            return min((began + seconds - now for began in self._started.values()), default=None)
+
+    @property
+    def is_exhausted(self) -> bool:
+        """Whether so many threads hang that no more are started."""
+        with self._lock:
+            return len(self._lost) >= MOST_LOST
+
+    def close(self, seconds: float) -> bool:
+        """Finish what is under way, for at most so long, and nothing else; False if something still is."""
+        with self._lock:
+            self._closed = True
+            threads = list(self._threads)
+        for _ in threads:
+            self._jobs.put(None)
+        ends = time.monotonic() + seconds
+        for thread in threads:
+            thread.join(max(0.0, ends - time.monotonic()))
+        return not any(thread.is_alive() for thread in threads)
+
+    def _start(self) -> None:
+        thread = threading.Thread(target=self._work, name=f"astha-{self._name}", daemon=True)
+        self._threads.add(thread)
+        thread.start()
+
+    def _work(self) -> None:
+        me = threading.current_thread()
+        while (job := self._jobs.get()) is not None:
+            with self._lock:
+                if self._closed:
+                    return
+                self._waiting -= 1
+                self._started[me] = self._now()
+            try:
+                job()
+            except Exception as error:  # noqa: BLE001 - the outermost loop of the thread
+                self._report(error)
+            with self._lock:
+                self._started.pop(me, None)
+                if me in self._lost:
+                    self._lost.discard(me)
+                    return
