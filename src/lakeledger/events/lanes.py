@@ -108,6 +108,19 @@ class Lines:
         if line.is_empty and line.saved is None and not line.is_busy:
             self._lines.pop(line.lane, None)
 
+    def note_saved(self, rows: Iterable[LaneRow]) -> None:
+        """The ledger has these rows now, or soon."""
+        for row in rows:
+            if line := self._lines.get(row.lane):
+                line.saved = row
+
+    def note_gone(self, lanes: Iterable[Lane]) -> None:
+        """The ledger has no rows of these any more."""
+        for lane in lanes:
+            if line := self._lines.get(lane):
+                line.saved = None
+                self.forget_if_empty(line)
+
     def cursor(self, read_to: int, saved: int) -> int:
         """Up to which number everything is handled, or is in a lane that has a row of its own, given the cursor that was last saved."""
         first = (line.next_seq for line in self._lines.values() if line.pending and not line.needs_row(saved))

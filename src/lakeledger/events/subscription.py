@@ -14,7 +14,7 @@ from lakeledger.events import feed, parking
 from lakeledger.events.breaker import CircuitBreaker, State, pause_before
 from lakeledger.events.lanes import Line, Lines
 from lakeledger.events.model import Change, Subscriber, to_event
-from lakeledger.events.store import CLOSED, OPEN, REFRESHING, EventStore, Progress
+from lakeledger.events.store import CLOSED, OPEN, REFRESHING, EventStore, LaneRow, Progress
 from lakeledger.events.workers import Workers
 from lakeledger.sync.dead_letters import NewLetter
 from lakeledger.sync.dead_letters.drafts import message_of
@@ -28,6 +28,7 @@ SAVE_EVENTS = 1_000
 SAVE_SECONDS = 0.5
 DRIFT_SECONDS = 10.0
 OUTAGE_PAUSE_SECONDS = 1.0
+UNKNOWN = -1
 
 
 @dataclass(frozen=True)
@@ -327,6 +328,7 @@ class Subscription:
             self._changed_at, self._drifted_at, self._handled = None, None, 0
             state = CLOSED if self._breaker.state == State.CLOSED else OPEN
             rows = [row for line in kept if (row := line.row(now)) != line.saved]
+            self._lines.note_saved(rows)  # before it is written: a lane that empties meanwhile must not be forgotten with a row left
         drafts = [self._draft(parking.letter(self.name, change, error)) for change, error in parked]
         return Progress(self.name, seq, state, self._error, rows, gone, drafts)
 
@@ -337,14 +339,12 @@ class Subscription:
                 return
             self._cursor = progress.seq
             del self._parked[: len(progress.parked)]
-            rows, gone = {row.lane: row for row in progress.lanes}, set(progress.gone)
-            for line in self._lines.all():
-                line.saved = None if line.lane in gone else rows.get(line.lane, line.saved)
-                self._lines.forget_if_empty(line)
+            self._lines.note_gone(progress.gone)
 
-    def unsaved(self) -> None:
-        """It could not be written: it is tried again."""
+    def unsaved(self, progress: Progress) -> None:
+        """It is not known whether it was written: it is tried again."""
         with self._lock:
+            self._lines.note_saved([LaneRow(row.lane, UNKNOWN) for row in progress.lanes])
             self._touch()
 
     def first_waiting(self, head: int) -> tuple[int, str | None] | None:

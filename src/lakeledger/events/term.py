@@ -192,8 +192,8 @@ class Term:
         try:
             EventStore(self._fenced(served)).save([progress for _, progress in found])
         except BaseException:
-            for each, _ in found:
-                each.unsaved()
+            for each, progress in found:
+                each.unsaved(progress)
             raise
         for each, progress in found:
             each.saved(progress)
