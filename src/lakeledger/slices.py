@@ -119,15 +119,20 @@ class Slices:
 
         return Events(self.store, self.dead_letters)
 
+    def subscribers(self) -> dict[str, Factory]:
+        """Who hears of changes, as what makes it from the ledger of a tenant: those of the settings. Raises Invalid."""
+        from lakeledger.events.subscribers import configured
+
+        return configured(self.settings.subscribers)
+
     def astha(self, subscribers: Mapping[str, Factory] | None = None, *, tell: Callable[[str], None] = lambda _: None) -> Astha:
         """What delivers every change of every tenant to these subscribers and to those of the settings: use it in a `with` block.
 
         A subscriber is given as what makes it from the ledger of a tenant: `ledger.astha({"mirror": Mirror})`. Raises Invalid.
         """
         from lakeledger.events.astha import Astha
-        from lakeledger.events.subscribers import configured
 
-        factories = {**configured(self.settings.subscribers), **(subscribers or {})}
+        factories = {**self.subscribers(), **(subscribers or {})}
         failures = self.sync.background("astha", "delivery")
         made = Astha(self.store, self.worker, self.for_tenant, factories, self.settings.astha, failures, tell)
         self._threads.add(made)

@@ -387,6 +387,24 @@ def test_a_subscriber_that_is_gone_is_forgotten_and_holds_nothing_up(ledger: Led
     assert [lag.subscriber for lag in ledger.events.lag()] == ["stays"]
 
 
+def test_a_subscriber_that_nobody_serves_is_reported_by_the_cleanup_and_not_passed_over(ledger: Ledger) -> None:
+    with delivering(ledger, {"sub": Recorders()}):
+        load(ledger)
+        wait_until(lambda: begun(ledger, "sub"))
+    load(ledger, name="b")
+    unread = ledger.events.lag()[0].behind
+    retention = replace(ledger.settings.retention, changes_days=0)
+    ledger.sync.retention = retention
+    ledger.sync.cleanup()
+    assert len(ledger.changes.after()) == unread
+    (told,) = ledger.errors.list("open", schema="lakeledger", table="retention")
+    assert "for subscriber sub, which has not handled it: start `lakeledger astha`, or forget it" in told.error_message
+    ledger.events.forget("sub", apply=True)
+    ledger.sync.cleanup()
+    assert ledger.changes.after() == []
+    assert ledger.errors.list("open", schema="lakeledger", table="retention") == []
+
+
 def test_an_idle_astha_writes_nothing(ledger: Ledger) -> None:
     made = Recorders()
     load(ledger)

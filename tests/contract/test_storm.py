@@ -21,8 +21,8 @@ FILES = 2_000  # of each tenant, each an event
 BATCH = 100
 
 _ADD_TABLE = """
-insert into tables (table_id, tenant_id, schema_name, table_name, name_key, location, current_version, content_version, row_count, total_size,
-                    file_count, last_modified, created_at, updated_at)
+insert into tables (table_id, tenant_id, schema_name, table_name, name_key, location, current_version, content_version, row_count,
+                    total_size, file_count, last_modified, created_at, updated_at)
 values (:id, :tenant_id, 'silver', :id, :id, '/w', 0, 0, 0, 0, 0, :now, :now, :now)
 """
 _ADD_FILE = statement("""

@@ -20,7 +20,7 @@ ON_SPARK = {"demo", "run", "scheduler", "monitor", "jars fetch"}
 # What looks at files: pyarrow reads from every store.
 ON_FILES = {"tables sweep", "tables verify", "db move-warehouse"}
 # What is over, or not there, is refused.
-REFUSED = {"jobs cancel": 2, "runs cancel": 1, "errors ignore": 1}
+REFUSED = {"astha": 2, "events forget": 2, "jobs cancel": 2, "runs cancel": 1, "errors ignore": 1}
 
 
 def names(command: click.Command, path: str = "") -> Iterator[str]:

@@ -31,6 +31,8 @@ COMMANDS = {
     "tables": ("lakeledger.cli.tables:tables", "What files exist: tables, files, versions; verify and sweep."),
     "records": ("lakeledger.cli.feed:records", "What is known: facts about tables, newest first."),
     "changes": ("lakeledger.cli.feed:changes", "What changed, in the order of commits."),
+    "astha": ("lakeledger.cli.events:astha", "Deliver changes to their subscribers."),
+    "events": ("lakeledger.cli.events:events", "Who must hear of changes: tail, lag, parked, replay."),
     "positions": ("lakeledger.cli.positions:positions", "Where capture stands: how far each source was read."),
     "schema": ("lakeledger.cli.schema:schema", "What captured tables look like: versions, changes, checks."),
     "errors": ("lakeledger.cli.errors:errors", "What failed: list errors by cause, retry and settle them."),

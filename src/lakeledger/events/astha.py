@@ -54,6 +54,7 @@ class Astha:
         self._tell = tell
         self._stop = threading.Event()
         self._term: Term | None = None
+        self._leads = threading.Event()
         self._reader = threading.Thread(target=self._read, name="astha-reader", daemon=True)
         self._keeper = threading.Thread(target=self._keep, name="astha-keeper", daemon=True)
 
@@ -83,6 +84,7 @@ class Astha:
     def close(self) -> None:
         """Let what is under way end, write down how far everybody got, and let another process lead."""
         self._stop.set()
+        self._leads.set()
         if term := self._term:
             term.wake.set()
         for thread in (self._keeper, self._reader):
@@ -121,6 +123,7 @@ class Astha:
     def _lead(self, lease: Lease) -> None:
         term = Term(self._store, lease, self._open_tenant, self._factories, self._settings, self._failures, time.monotonic())
         self._term = term
+        self._leads.set()
         self._tell(f"delivering to {', '.join(self._factories)}")
         try:
             while not self._stop.is_set() and not term.is_over:
@@ -152,6 +155,9 @@ class Astha:
 
     def _end(self, term: Term) -> None:
         self._term = None
+        if not self._stop.is_set():
+            self._leads.clear()
+        term.wake.set()
         try:
             term.close(GRACE_SECONDS if self._stop.is_set() else 0)
         except LakeledgerError as error:  # What was handled and not written down is handled again: at least once.
@@ -160,10 +166,10 @@ class Astha:
     # The keeper: starts what is due, and writes down what was done
 
     def _keep(self) -> None:
-        while not self._stop.is_set():
+        while self._leads.wait() and not self._stop.is_set():
             term = self._term
             if term is None:
-                self._stop.wait(0.05)
+                self._stop.wait(0.01)  # between two terms
                 continue
             term.wake.clear()
             pause = min(KEEP_SECONDS, self._settings.timeout_seconds / 4)

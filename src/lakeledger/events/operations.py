@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator
+from collections.abc import Iterator
 from dataclasses import dataclass
 from datetime import datetime
 from typing import Any
@@ -126,13 +126,6 @@ class Events:
                 if tx.execute(sql.forget_cursor, subscriber=name) != 1:
                     raise Conflict(f"subscriber {name} was forgotten by somebody else")
         return found
-
-
-def make_for(factory: Callable[[Any], Subscriber[Any]], ledger: object, name: str) -> Subscriber[Any]:
-    """The subscriber of one tenant. Raises Invalid."""
-    from lakeledger.events.subscribers import make
-
-    return make(name, factory, ledger)
 
 
 def _lag(tx: Transaction, cursor: Cursor, head: int, lanes: list[Row]) -> Lag:

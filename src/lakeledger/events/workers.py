@@ -51,12 +51,6 @@ class Workers:
                         self._start()
             return min((began + seconds - now for began in self._started.values()), default=None)
 
-    @property
-    def is_exhausted(self) -> bool:
-        """Whether so many threads hang that no more are started."""
-        with self._lock:
-            return len(self._lost) >= MOST_LOST
-
     def close(self, seconds: float) -> bool:
         """Finish what is under way, for at most so long, and nothing else; False if something still is."""
         with self._lock:

@@ -119,10 +119,15 @@ class Capture:
         progress: Callable[[str, int], None] = lambda _table, _count: None,
         stop: Callable[[], bool] = lambda: False,
     ) -> dict[str, int]:
-        """Delete, or with `dry_run` count, what is older than its retention: rows by table. Runs of one kind, or of all."""
+        """Delete, or with `dry_run` count, what is older than its retention: rows by table. Runs of one kind, or of all.
+
+        A subscriber for which changes have to be kept longer than that is reported.
+        """
         from lakeledger.sync import cleanup
 
         chosen = retention or self.retention
+        if not dry_run:
+            self.background("retention").replace(cleanup.waited_for(self.store, self.retention))
         return cleanup.clean(self.store, chosen, run_kind=run_kind, dry_run=dry_run, progress=progress, stop=stop)
 
     def close(self) -> None:

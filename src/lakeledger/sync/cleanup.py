@@ -141,6 +141,35 @@ delete from change_log
  where tenant_id = :tenant_id and seq between :first and :last and at < :cutoff and seq + 0 <= {_READ_BY_ALL}
 """)
 
+# Of every subscriber, up to where it has handled everything, and the first change behind that.
+_WAITED_FOR = parse("""
+-- name: handled
+select subscriber, min(seq) as seq from (
+    select subscriber, seq from subscriber_cursor where tenant_id = :tenant_id
+    union all select subscriber, next_seq - 1 from delivery where tenant_id = :tenant_id) handled
+ group by subscriber
+ order by subscriber
+
+-- name: first_behind
+select at from change_log where tenant_id = :tenant_id and seq > :seq order by seq limit 1
+""")
+
+
+def waited_for(store: Store, retention: RetentionSettings) -> dict[str, str]:
+    """The subscribers for which changes are kept that are older than they are kept otherwise; what is wrong by subscriber."""
+    found = {}
+    with store.read() as tx:
+        cutoff = _Chosen(retention, tx.now, None).before("changes_days")
+        for row in tx.all(_WAITED_FOR.handled):
+            first = tx.one(_WAITED_FOR.first_behind, seq=row["seq"])
+            if first and first["at"] < cutoff:
+                name = row["subscriber"]
+                found[name] = (
+                    f"the change log is kept since {first['at']:%Y-%m-%d %H:%M:%S} UTC for subscriber {name}, which has not handled it: "
+                    f"start `lakeledger astha`, or forget it with `lakeledger events forget {name} --apply`"
+                )
+    return found
+
 
 def clean(
     store: Store,
