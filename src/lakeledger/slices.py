@@ -123,7 +123,7 @@ class Slices:
         """Who hears of changes, as what makes it from the ledger of a tenant: those of the settings. Raises Invalid."""
         from lakeledger.events.subscribers import configured
 
-        return configured(self.settings.subscribers)
+        return configured(self.settings.subscribers, self.settings.base)
 
     def astha(self, subscribers: Mapping[str, Factory] | None = None, *, tell: Callable[[str], None] = lambda _: None) -> Astha:
         """What delivers every change of every tenant to these subscribers and to those of the settings: use it in a `with` block.

@@ -96,12 +96,13 @@ def test_what_is_no_table_of_the_registry_is_refused(tables: Any, said: str) -> 
         check_tables("mirror", tables)
 
 
-def test_a_subscriber_that_is_not_there_is_refused() -> None:
+def test_a_subscriber_that_is_not_there_is_refused(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(sys, "path", [*sys.path])
     with pytest.raises(Invalid, match=r"subscriber x: nowhere:Nobody cannot be loaded .*correct `subscribers.x`"):
-        configured({"x": "nowhere:Nobody"})
+        configured({"x": "nowhere:Nobody"}, ROOT)
     with pytest.raises(Invalid, match="is no class"):
-        configured({"x": "sys:path"})
-    assert configured({"x": "collections:OrderedDict"})["x"] is not None
+        configured({"x": "sys:path"}, ROOT)
+    assert configured({"x": "collections:OrderedDict"}, ROOT)["x"] is not None
 
 
 def test_nobody_to_deliver_to_is_an_error(ledger: Ledger) -> None:

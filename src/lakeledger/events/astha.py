@@ -27,7 +27,7 @@ IDLE_SECONDS = 60.0
 KEEP_SECONDS = 5.0
 GRACE_SECONDS = 10.0
 # How soon it is seen that it is told to stop.
-STOP_SECONDS = 0.2
+STOP_SECONDS = 0.5
 
 
 class Astha:

@@ -2,8 +2,10 @@
 
 from __future__ import annotations
 
+import sys
 from collections.abc import Callable, Mapping, Sequence
 from importlib import import_module
+from pathlib import Path
 from typing import Any
 
 from lakeledger.db.derived import WATCHED
@@ -16,8 +18,10 @@ Factory = Callable[[Any], Subscriber[Any]]
 _METHODS = ("on_event", "on_health", "on_refresh", "subscribed_tables")
 
 
-def configured(places: Mapping[str, str]) -> dict[str, Factory]:
-    """The factories that the settings name as `module:Class`. Raises Invalid for one that is not there."""
+def configured(places: Mapping[str, str], base: Path) -> dict[str, Factory]:
+    """The factories that the settings name as `module:Class`, installed or in the settings' folder. Raises Invalid for one that is not."""
+    if places and str(base) not in sys.path:
+        sys.path.append(str(base))
     return {name: _find(name, place) for name, place in places.items()}
 
 
