@@ -111,11 +111,15 @@ class Stage:
     def submit(self, job: Callable[[], None]) -> None:
         self._jobs.append(job)
 
-    def work(self) -> float | None:
-        """Read what is new, do what is due, and write down what was done; how long until there is more."""
+    def read(self) -> None:
+        """Read what is new."""
         if self.subscription.is_following and (found := feed.page(self.ledger.store, self.subscription.read_to)):
             mine = [change for change in found if change.table_name in self.subscription.tables]
             self.subscription.take(mine, self.subscription.read_to, found[-1].seq)
+
+    def work(self) -> float | None:
+        """Read what is new, and do what is due; how long until there is more."""
+        self.read()
         wait = self.subscription.tick()
         while self._jobs:
             self._jobs.popleft()()

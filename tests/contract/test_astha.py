@@ -430,3 +430,26 @@ def test_the_lease_is_read_in_one_query_with_the_heads_of_all_tenants(ledger: Le
     with ledger.database.transaction(SYSTEM_TENANT, write=False) as tx:
         assert leadership.find(tx) is None
     assert AsthaSettings().retries == 30
+
+
+def test_many_tables_that_hang_hold_up_no_other(ledger: Ledger) -> None:
+    gate = threading.Event()
+
+    def handle(event: Event[Any]) -> None:
+        if event.data.file_name.startswith("hangs"):
+            gate.wait(30)
+
+    made = Recorders(handle=handle)
+    load(ledger)
+    try:
+        with delivering(ledger, {"sub": made}, threads=2):
+            wait_until(lambda: begun(ledger, "sub"))
+            for number in range(6):
+                load(ledger, f"silver.t{number}", f"hangs{number}")
+            load(ledger, ITEMS, "good")
+            wait_until(lambda: files(made.of["default"]) == ["good"])
+            gate.set()
+            wait_until(lambda: len(made.seen) == 7)
+            wait_until(lambda: len([thread for thread in threading.enumerate() if thread.name == "astha-sub"]) <= 2)
+    finally:
+        gate.set()

@@ -20,12 +20,12 @@ LAKE_TABLES = 8
 FILES = 2_000  # of each tenant, each an event
 BATCH = 100
 
-_ADD_TABLE = """
+ADD_TABLE = """
 insert into tables (table_id, tenant_id, schema_name, table_name, name_key, location, current_version, content_version, row_count,
                     total_size, file_count, last_modified, created_at, updated_at)
 values (:id, :tenant_id, 'silver', :id, :id, '/w', 0, 0, 0, 0, 0, :now, :now, :now)
 """
-_ADD_FILE = statement("""
+ADD_FILE = statement("""
 insert into table_files (id, tenant_id, table_id, file_name, file_path, file_size, file_type, partition_path, row_count, is_compressed,
                          column_bounds, state, added_version, run_id, iceberg_metadata_state, created_at, modified_at)
 values (:id, :tenant_id, :table_id, :id, :id, 1, 'parquet', '', 1, true, '{}', 'live', 1, 'run', 'pending', :now, :now)
@@ -37,7 +37,7 @@ def fill(ledger: Ledger) -> None:
     ids = [f"{ledger.settings.tenant}_{number}" for number in range(LAKE_TABLES)]
     for start in range(0, FILES, BATCH):
         with ledger.store.write() as tx:
-            tx.many(_ADD_FILE, [{"id": clock.new_id(), "table_id": ids[number % LAKE_TABLES]} for number in range(start, start + BATCH)])
+            tx.many(ADD_FILE, [{"id": clock.new_id(), "table_id": ids[number % LAKE_TABLES]} for number in range(start, start + BATCH)])
 
 
 def lanes(seqs: list[Event[Any]]) -> dict[tuple[str, str], list[int]]:
@@ -65,7 +65,7 @@ def test_every_event_is_handled_or_parked_and_the_order_is_kept(ledger: Ledger, 
     owners = [ledger.for_tenant(tenant) for tenant in TENANTS]
     for owner in owners:
         for number in range(LAKE_TABLES):
-            execute(owner, _ADD_TABLE, id=f"{owner.settings.tenant}_{number}")
+            execute(owner, ADD_TABLE, id=f"{owner.settings.tenant}_{number}")
     pauses = {"first_pause_seconds": 0.001, "longest_pause_seconds": 0.002}
     with delivering(ledger, {**made}, retries=3, breaker_failures=5, **pauses):
         wait_until(lambda: all(len(owner.events.lag()) == 5 for owner in owners))

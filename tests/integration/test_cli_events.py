@@ -152,7 +152,7 @@ def test_lag_tells_how_far_everybody_is_and_why(ledger: Ledger, url: str) -> Non
     (found,) = answer("events", "lag", "--url", url)["subscribers"]
     (lane,) = found["lanes"]
     assert {*lane} == columns(LaneLag)
-    assert (lane["registry_table"], lane["error"]) == ("table_files", "ConnectionError: no answer")
+    assert (lane["registry_table"], lane["name"], lane["error"]) == ("table_files", "silver.orders", "ConnectionError: no answer")
     assert "ConnectionError: no answer" in shown("events", "lag", "--url", url)
     both = answer("events", "lag", "--all-tenants", "--url", url)["subscribers"]
     assert [each["tenant_id"] for each in both] == ["acme", "default"]

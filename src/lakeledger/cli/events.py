@@ -23,7 +23,7 @@ if TYPE_CHECKING:
 
 LAG = (
     '{"tenant_id", "subscriber", "state", "seq", "head", "behind", "oldest_at", "moved_at", "error", '
-    '"lanes": [{"registry_table", "lake_table", "next_seq", "attempts", "retry_at", "error"}]}'
+    '"lanes": [{"registry_table", "lake_table", "name", "next_seq", "attempts", "retry_at", "error"}]}'
 )
 TABLE = click.option("--table", metavar="NAME", help="Only changes of this table of the registry, such as tables or table_files.")
 SUBSCRIBER = click.argument("subscriber")

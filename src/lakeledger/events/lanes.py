@@ -29,34 +29,40 @@ class Line:
     attempts: int = 0
     retry_at: float | None = None
     error: str | None = None
+    given_up: BaseException | None = None
     saved: LaneRow | None = None
 
     @property
     def next_seq(self) -> int:
-        """The first event that was not handled, or before which all were."""
-        return self.pending[0].seq if self.pending else self.loaded + 1
+        """The first event that is neither handled nor given up, or before which all are."""
+        if self.given_up is None:
+            return self.pending[0].seq if self.pending else self.loaded + 1
+        return self.pending[1].seq if len(self.pending) > 1 else max(self.loaded, self.pending[0].seq) + 1
 
     @property
     def is_empty(self) -> bool:
         return not self.pending and not self.is_behind
 
+    @property
+    def has_pending(self) -> bool:
+        """Whether an event is in memory that is not given up."""
+        return len(self.pending) > (self.given_up is not None)
+
     def is_ready(self, now: float) -> bool:
-        """Whether its first event may be delivered now."""
-        return not self.is_busy and not self.is_empty and (self.retry_at is None or self.retry_at <= now)
+        """Whether its first event may be delivered now. Behind one that was given up nothing is until that is parked in the ledger."""
+        return not self.is_busy and not self.is_empty and self.given_up is None and (self.retry_at is None or self.retry_at <= now)
 
     def needs_row(self, cursor: int) -> bool:
         """Whether the ledger must know of it because the cursor passes, or has passed, its first event."""
-        return self.is_behind or self.attempts > 0 or (self.saved is not None and bool(self.pending) and self.next_seq <= cursor)
+        is_failing = self.attempts > 0 and self.given_up is None
+        return self.is_behind or is_failing or (self.saved is not None and self.has_pending and self.next_seq <= cursor)
 
     def row(self, now: float) -> LaneRow:
-        """As the ledger keeps it."""
+        """As the ledger keeps it, once what is given up is parked."""
+        if self.given_up is not None:
+            return LaneRow(self.lane, self.next_seq)
         retry_in = None if self.retry_at is None else max(0.0, self.retry_at - now)
         return LaneRow(self.lane, self.next_seq, self.attempts, retry_in, self.error)
-
-    def handled(self) -> Change:
-        """The first event is done with; what failed at it is over."""
-        self.attempts, self.retry_at, self.error = 0, None, None
-        return self.pending.popleft()
 
 
 class Lines:
@@ -99,8 +105,9 @@ class Lines:
         line.is_behind = not is_all or line.has_missed
 
     def done(self, line: Line) -> None:
-        """The first event of the lane is done with."""
-        line.handled()
+        """The first event of the lane is done with, and what failed at it is over."""
+        line.attempts, line.retry_at, line.error, line.given_up = 0, None, None, None
+        line.pending.popleft()
         self.waiting -= 1
 
     def forget_if_empty(self, line: Line) -> None:
@@ -123,5 +130,5 @@ class Lines:
 
     def cursor(self, read_to: int, saved: int) -> int:
         """Up to which number everything is handled, or is in a lane that has a row of its own, given the cursor that was last saved."""
-        first = (line.next_seq for line in self._lines.values() if line.pending and not line.needs_row(saved))
+        first = (line.next_seq for line in self._lines.values() if line.has_pending and not line.needs_row(saved))
         return min(first, default=read_to + 1) - 1

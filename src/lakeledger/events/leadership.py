@@ -71,8 +71,9 @@ def suspect(tx: Transaction, found: Lease) -> None:
 
 
 def answer(tx: Transaction, token: int) -> None:
-    """Say that it does."""
-    tx.execute(sql.answer_lease, token=token)
+    """Say that it does. Raises Fenced if that came too late."""
+    if tx.execute(sql.answer_lease, token=token) != 1:
+        raise Fenced("another process delivers the events now")
 
 
 def release(tx: Transaction, token: int) -> None:

@@ -15,6 +15,7 @@ from lakeledger.events import parking, store
 from lakeledger.events.feed import sql
 from lakeledger.events.model import Lane, Subscriber, to_event
 from lakeledger.events.store import Cursor
+from lakeledger.names import TableName
 from lakeledger.sync.dead_letters import DeadLetter, DeadLetters
 
 HOLD_SECONDS = 3_600.0
@@ -22,10 +23,11 @@ HOLD_SECONDS = 3_600.0
 
 @dataclass(frozen=True)
 class LaneLag:
-    """A lane that is behind: `next_seq` is its first event that was not handled."""
+    """A lane that is behind: `next_seq` is its first event that was not handled. `name` is that of the table, if it is there still."""
 
     registry_table: str
     lake_table: str
+    name: str | None
     next_seq: int
     attempts: int
     retry_at: datetime | None
@@ -131,7 +133,6 @@ class Events:
 def _lag(tx: Transaction, cursor: Cursor, head: int, lanes: list[Row]) -> Lag:
     first = min([cursor.seq + 1, *(row["next_seq"] for row in lanes)])
     oldest = tx.one(sql.oldest_after, after_seq=first - 1)
-    names = ("registry_table", "lake_table", "next_seq", "attempts", "retry_at", "error")
     return Lag(
         cursor.subscriber,
         cursor.state,
@@ -141,5 +142,10 @@ def _lag(tx: Transaction, cursor: Cursor, head: int, lanes: list[Row]) -> Lag:
         oldest["at"] if oldest else None,
         cursor.updated_at,
         cursor.error,
-        tuple(LaneLag(**{name: row[name] for name in names}) for row in lanes),
+        tuple(map(_lane_lag, lanes)),
     )
+
+
+def _lane_lag(row: Row) -> LaneLag:
+    name = str(TableName(row["schema_name"], row["table_name"])) if row["table_name"] else None
+    return LaneLag(row["registry_table"], row["lake_table"], name, row["next_seq"], row["attempts"], row["retry_at"], row["error"])

@@ -70,7 +70,12 @@ values (:tenant_id, :subscriber, :seq, :state, :error, :now)
 delete from subscriber_cursor where tenant_id = :tenant_id and subscriber = :subscriber
 
 -- name: lanes
-select * from delivery where tenant_id = :tenant_id order by subscriber, registry_table, lake_table
+-- With the name of the table of the lake, if it is there still.
+select delivery.*, tables.schema_name, tables.table_name
+  from delivery
+  left join tables on tables.table_id = delivery.lake_table
+ where delivery.tenant_id = :tenant_id
+ order by subscriber, registry_table, lake_table
 
 -- name: put_lane
 insert into delivery (tenant_id, subscriber, registry_table, lake_table, next_seq, attempts, retry_at, error, updated_at)

@@ -41,7 +41,7 @@ class LaneRow:
 
 @dataclass(frozen=True)
 class Progress:
-    """What is to be written of one subscriber at once."""
+    """What is to be written of one subscriber at once. `epoch` tells whether that is still so when it was written."""
 
     subscriber: str
     seq: int
@@ -51,6 +51,7 @@ class Progress:
     gone: Sequence[Lane] = ()
     parked: Sequence[Draft] = ()
     drop_all_lanes: bool = False
+    epoch: int = 0
 
 
 @dataclass(frozen=True)

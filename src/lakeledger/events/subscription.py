@@ -68,13 +68,14 @@ class Subscription:
         self._lock = threading.Lock()
         self._breaker = CircuitBreaker(around.settings, around.chance)
         self._epoch = 0
-        self._parked: list[tuple[Change, BaseException]] = []
+        self._parking: list[Line] = []
         self._handled = 0
         self._changed_at: float | None = None
         self._drifted_at: float | None = None
         self._refreshes = 0
         self._refresh_at = 0.0
         self._is_refreshing = False
+        self._drops_lanes = False
         self._error: str | None = None
         cursor, rows = self._kept.load(name)
         self._needs_refresh = cursor is None or cursor.state == REFRESHING
@@ -210,8 +211,7 @@ class Subscription:
                 line.attempts += 1
                 line.error = message
                 if line.attempts > self._around.settings.retries:
-                    self._parked.append((line.pending[0], error))
-                    self._lines.done(line)
+                    line.given_up = error
                 else:
                     line.retry_at = now + pause_before(line.attempts, self._around.settings, self._around.chance)
                 if self._breaker.failed(now):
@@ -238,7 +238,7 @@ class Subscription:
         """Nothing that is under way counts any more."""
         self._epoch += 1
         self._lines = Lines()
-        self._parked.clear()
+        self._parking = []
         self._changed_at = self._drifted_at = None
         self._handled = 0
 
@@ -270,28 +270,41 @@ class Subscription:
 
     def _refresh(self) -> None:
         """Let it take everything from the ledger, and go on from where that was: the head is read first, so nothing is missed."""
-        because = self._error
+        because, head = self._error, 0
         if because:
             self._report(because, None)
         try:
             head = max(feed.head(self._store), self._cursor or 0)
-            before = head if self._cursor is None else self._cursor
-            self._kept.save([Progress(self.name, before, REFRESHING, because)])
-            self.subscriber.on_refresh()
-            self._kept.save([Progress(self.name, head, drop_all_lanes=True)])
+            self._kept.save([Progress(self.name, head if self._cursor is None else self._cursor, REFRESHING, because)])
+            failure = self._ask_to_refresh()
         except Fenced:
-            return
-        except BaseException as error:  # noqa: BLE001 - the subscriber's, or the store's: it is tried again
-            self._postpone_refresh(error)
+            return  # Somebody else leads, and refreshes it.
+        except LakeledgerError as error:
+            failure = error
+        if failure is None:
+            self._follow(head)
         else:
-            with self._lock:
-                self._forget_all()
-                self._cursor = self.read_to = head
-                self._needs_refresh = self._is_refreshing = False
-                self._refreshes, self._error = 0, None
-                self._breaker.close()
-            self._report(None, None)
+            self._postpone_refresh(failure)
         self._around.wake()
+
+    def _ask_to_refresh(self) -> BaseException | None:
+        """What went wrong, if anything did."""
+        try:
+            self.subscriber.on_refresh()
+        except BaseException as error:  # noqa: BLE001 - the subscriber is somebody else's: whatever it raises, it is tried again
+            return error
+        return None
+
+    def _follow(self, head: int) -> None:
+        """Go on from there, and have that written at once: until it is, a crash begins the refresh again."""
+        with self._lock:
+            self._forget_all()
+            self._drops_lanes, self._changed_at = True, self._around.now() - SAVE_SECONDS
+            self._cursor = self.read_to = head
+            self._needs_refresh = self._is_refreshing = False
+            self._refreshes, self._error = 0, None
+            self._breaker.close()
+        self._report(None, None)
 
     def _postpone_refresh(self, error: BaseException) -> None:
         with self._lock:
@@ -324,22 +337,29 @@ class Subscription:
             seq = self._lines.cursor(self.read_to, self._cursor)
             kept = [line for line in lines if line.needs_row(self._cursor)]
             gone = [line.lane for line in lines if line.saved and not line.needs_row(self._cursor)]
-            parked = list(self._parked)
+            self._parking = [line for line in lines if line.given_up is not None]
+            given_up = [(line.pending[0], line.given_up) for line in self._parking if line.given_up is not None]
             self._changed_at, self._drifted_at, self._handled = None, None, 0
+            drops, epoch = self._drops_lanes, self._epoch
             state = CLOSED if self._breaker.state == State.CLOSED else OPEN
             rows = [row for line in kept if (row := line.row(now)) != line.saved]
             self._lines.note_saved(rows)  # before it is written: a lane that empties meanwhile must not be forgotten with a row left
-        drafts = [self._draft(parking.letter(self.name, change, error)) for change, error in parked]
-        return Progress(self.name, seq, state, self._error, rows, gone, drafts)
+        drafts = [self._draft(parking.letter(self.name, change, error)) for change, error in given_up]
+        return Progress(self.name, seq, state, self._error, rows, gone, drafts, drops, epoch)
 
     def saved(self, progress: Progress) -> None:
         """It was written."""
         with self._lock:
-            if self._needs_refresh:
+            if progress.epoch != self._epoch:
                 return
-            self._cursor = progress.seq
-            del self._parked[: len(progress.parked)]
+            self._cursor, self._drops_lanes = progress.seq, False
+            parked, self._parking = self._parking, []
+            for line in parked:
+                self._lines.done(line)
+                self._lines.forget_if_empty(line)
             self._lines.note_gone(progress.gone)
+        if parked:
+            self._around.wake()
 
     def unsaved(self, progress: Progress) -> None:
         """It is not known whether it was written: it is tried again."""

@@ -27,8 +27,6 @@ from lakeledger.sync.capture import Capture
 
 # How often a tenant is looked at again in which a subscriber could not be made.
 RETRY_SECONDS = 30.0
-# A thread that hangs is replaced a moment after its call was given up.
-AFTER_TIMEOUT_SECONDS = 1.0
 
 
 class Tenant(Protocol):
@@ -163,8 +161,7 @@ class Term:
     def keep(self) -> float | None:
         """Start what is due and write down what was done; how long until there is more to do, if that is known."""
         waits = [each.tick() for each in self._subscriptions()]
-        hanging = self._settings.timeout_seconds + AFTER_TIMEOUT_SECONDS
-        waits += [workers.replace_hanging(hanging) for workers in self._workers.values()]
+        waits += [workers.relieve() for workers in self._workers.values()]
         self._save()
         for served in list(self._served.values()):
             self._health.look(served.tenant.store, served.router.subscriptions, served.failures)

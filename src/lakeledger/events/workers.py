@@ -1,4 +1,4 @@
-"""The threads that call one subscriber: a few, started when they are needed, and replaced when a call does not come back."""
+"""The threads that call one subscriber: a few, started when they are needed, and relieved when a call does not come back."""
 
 from __future__ import annotations
 
@@ -7,8 +7,9 @@ import threading
 import time
 from collections.abc import Callable
 
-# How many threads of a subscriber may hang before no more are started in their place.
-MOST_LOST = 16
+# A thread that has been at one thing for so long is not counted on while others wait, and how many of them another one is started for.
+SLOW_SECONDS = 2.0
+MOST_SLOW = 16
 
 
 class Workers:
@@ -23,7 +24,7 @@ class Workers:
         self._lock = threading.Lock()
         self._threads: set[threading.Thread] = set()
         self._started: dict[threading.Thread, float] = {}
-        self._lost: set[threading.Thread] = set()
+        self._slow: set[threading.Thread] = set()
         self._waiting = 0
         self._closed = False
 
@@ -38,18 +39,22 @@ class Workers:
                 self._start()
         self._jobs.put(job)
 
-    def replace_hanging(self, seconds: float) -> float | None:
-        """Give up on threads that have done one thing for longer than that; how long until the next would be, if any is at work."""
+    def relieve(self) -> float | None:
+        """Start others in place of threads that are slow, or hang, if something waits; in how long to look again, if something does.
+
+        A thread that was replaced ends when what it does is done.
+        """
         with self._lock:
+            if not self._waiting:
+                return None
             now = self._now()
             for thread, began in list(self._started.items()):
-                if now - began >= seconds and len(self._lost) < MOST_LOST:
-                    self._lost.add(thread)
+                if self._waiting and now - began >= SLOW_SECONDS and len(self._slow) < MOST_SLOW:
+                    self._slow.add(thread)
                     self._threads.discard(thread)
                     del self._started[thread]
-                    if self._waiting:
-                        self._start()
-            return min((began + seconds - now for began in self._started.values()), default=None)
+                    self._start()
+            return SLOW_SECONDS / 2
 
     def close(self, seconds: float) -> bool:
         """Finish what is under way, for at most so long, and nothing else; False if something still is."""
@@ -82,6 +87,6 @@ class Workers:
                 self._report(error)
             with self._lock:
                 self._started.pop(me, None)
-                if me in self._lost:
-                    self._lost.discard(me)
+                if me in self._slow:
+                    self._slow.discard(me)
                     return
