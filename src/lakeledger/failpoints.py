@@ -1,4 +1,4 @@
-"""Named points in the commit path at which a test may stop the world. Off, they cost one look at an empty dict."""
+"""Named points in the commit path and in deliveries at which a test may stop the world. Off, they cost one look at an empty dict."""
 
 from __future__ import annotations
 
@@ -11,6 +11,14 @@ IN_TRANSACTION = "in_transaction"
 AFTER_COMMIT = "after_commit"
 
 ALL = (BEFORE_WRITE, MID_WRITE, AFTER_WRITE, IN_TRANSACTION, AFTER_COMMIT)
+
+BEFORE_EVENT = "before_event"
+AFTER_EVENT = "after_event"
+AFTER_REFRESH = "after_refresh"
+IN_SAVE = "in_save"
+AFTER_SAVE = "after_save"
+
+DELIVERY = (BEFORE_EVENT, AFTER_EVENT, AFTER_REFRESH, IN_SAVE, AFTER_SAVE)
 
 armed: dict[str, Callable[[str], None]] = {}
 

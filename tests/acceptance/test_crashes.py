@@ -17,7 +17,6 @@ from integration import children
 from lakeledger import Ledger, failpoints
 from lakeledger.control import documents
 from lakeledger.pipelines.runner import ModuleResult
-from lakeledger.testing import POINTS
 
 if TYPE_CHECKING:
     from pyspark.sql import SparkSession
@@ -25,7 +24,9 @@ if TYPE_CHECKING:
 
 AT_ONCE = timedelta(0)
 # Before the commit's transaction the ledger only knows that the run goes on: there the database makes no difference.
-CRASHES = [("sqlite", point) for point in POINTS] + [("postgres", point) for point in (failpoints.IN_TRANSACTION, failpoints.AFTER_COMMIT)]
+CRASHES = [("sqlite", point) for point in failpoints.ALL] + [
+    ("postgres", point) for point in (failpoints.IN_TRANSACTION, failpoints.AFTER_COMMIT)
+]
 
 DOCUMENT = """\
 modules:

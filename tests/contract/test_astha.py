@@ -20,7 +20,7 @@ import pytest
 from contract.delivering import Recorder, Recorders, delivering, head, load, numbers
 from contract.making import append, execute, new_file, opened, rows, wait_until
 from contract.outages import restarting
-from lakeledger import Fenced, Ledger
+from lakeledger import Fenced, Ledger, failpoints
 from lakeledger.config import AsthaSettings
 from lakeledger.db.migrate import SYSTEM_TENANT
 from lakeledger.events import Event, leadership
@@ -222,6 +222,9 @@ def test_who_was_deposed_stands_by_and_leads_again(ledger: Ledger) -> None:
 CHILD = """
 import json, sys, threading
 import lakeledger
+from lakeledger.testing import kill_at
+if len(sys.argv) > 3:
+    kill_at(sys.argv[3])
 from lakeledger.config import AsthaSettings, Settings
 
 class Writer:
@@ -241,9 +244,9 @@ with lakeledger.open(settings) as ledger, ledger.astha({"sub": Writer}):
 
 
 @contextmanager
-def process(url: str, told: Path) -> Iterator[subprocess.Popen[str]]:
-    """Another process that delivers to a file."""
-    child = subprocess.Popen([sys.executable, "-c", CHILD, url, str(told)], stdout=subprocess.PIPE, text=True)
+def process(url: str, told: Path, *kill_at: str) -> Iterator[subprocess.Popen[str]]:
+    """Another process that delivers to a file, and is killed where it is told."""
+    child = subprocess.Popen([sys.executable, "-c", CHILD, url, str(told), *kill_at], stdout=subprocess.PIPE, text=True)
     try:
         assert child.stdout is not None
         assert child.stdout.readline() == "up\n"
@@ -277,6 +280,35 @@ def test_when_the_leader_is_killed_another_process_takes_over_within_seconds(led
     assert after == sorted(after)
     assert {*before, *after} == {*numbers(ledger)[1:]}, "at least once, and none lost"
     assert made.of["default"].refreshes == 0
+
+
+@pytest.mark.parametrize("point", [point for point in failpoints.DELIVERY if point != failpoints.AFTER_REFRESH])
+def test_killed_anywhere_it_loses_nothing(ledger: Ledger, url: str, tmp_path: Path, point: str) -> None:
+    load(ledger)
+    told, made = tmp_path / "told", Recorders()
+    with delivering(ledger, {"sub": Recorders()}):
+        wait_until(lambda: begun(ledger, "sub") and not ledger.events.lag()[0].behind)
+    with process(url, told, point) as child:
+        for number in range(3):
+            load(ledger, name=f"f{number}")
+        assert child.wait(30) == -signal.SIGKILL
+    with delivering(ledger, {"sub": made}):
+        load(ledger, name="last")
+        wait_until(lambda: "last" in files(made.of.get("default")))
+    after = files(made.of["default"])
+    assert {name for _, name in lines(told)} | {*after} == {"f0", "f1", "f2", "last"}
+    assert after == ["f0", "f1", "f2", "last"][-len(after) :]
+    assert made.of["default"].refreshes == 0
+
+
+def test_killed_after_a_refresh_it_is_refreshed_again(ledger: Ledger, url: str, tmp_path: Path) -> None:
+    load(ledger)
+    made = Recorders()
+    with process(url, tmp_path / "told", failpoints.AFTER_REFRESH) as child:
+        assert child.wait(30) == -signal.SIGKILL
+    with delivering(ledger, {"sub": made}):
+        wait_until(lambda: begun(ledger, "sub"))
+    assert made.of["default"].refreshes == 1
 
 
 def test_a_leader_that_was_stopped_delivers_nothing_once_another_leads(ledger: Ledger, url: str, tmp_path: Path) -> None:

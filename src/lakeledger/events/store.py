@@ -7,6 +7,7 @@ from dataclasses import dataclass, field
 from datetime import datetime, timedelta
 from typing import Any
 
+from lakeledger import failpoints
 from lakeledger.db import Row, Store, Transaction
 from lakeledger.events.feed import sql
 from lakeledger.events.model import Lane
@@ -71,6 +72,8 @@ class EventStore:
         with self.store.write() as tx:
             for each in progress:
                 _save(tx, each)
+            failpoints.reach(failpoints.IN_SAVE)
+        failpoints.reach(failpoints.AFTER_SAVE)
 
 
 def cursors(tx: Transaction) -> list[Cursor]:

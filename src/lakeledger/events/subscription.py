@@ -7,6 +7,7 @@ from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from typing import Any
 
+from lakeledger import failpoints
 from lakeledger.config import AsthaSettings
 from lakeledger.db import Store
 from lakeledger.errors import Fenced, LakeledgerError
@@ -144,11 +145,13 @@ class Subscription:
         """Give the lane's events to the subscriber, one after the other, for a while."""
         ends = self._around.now() + SLICE_SECONDS
         while (change := self._next(line, epoch)) is not None:
+            failpoints.reach(failpoints.BEFORE_EVENT, str(change.seq))
             try:
                 self.subscriber.on_event(to_event(change))
             except BaseException as error:  # noqa: BLE001 - the subscriber is somebody else's: whatever it raises, the event failed
                 self._failed(line, epoch, error)
                 return
+            failpoints.reach(failpoints.AFTER_EVENT, str(change.seq))
             if not self._worked(line, epoch):
                 return
             if self._around.now() >= ends:
@@ -281,6 +284,7 @@ class Subscription:
             return  # Somebody else leads, and refreshes it.
         except LakeledgerError as error:
             failure = error
+        failpoints.reach(failpoints.AFTER_REFRESH)
         if failure is None:
             self._follow(head)
         else:

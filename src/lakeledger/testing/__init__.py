@@ -1,4 +1,4 @@
-"""For tests, ours and yours: stop the world at a named point of the commit.
+"""For tests, ours and yours: stop the world at a named point of the commit, or of a delivery.
 
 `kill_at("in_transaction")` in a child process: it dies there, as by kill -9. `with raise_at("after_write", Boom()):` raises there.
 """
@@ -15,7 +15,7 @@ from pathlib import Path
 from lakeledger import failpoints
 from lakeledger.errors import Invalid
 
-POINTS = failpoints.ALL
+POINTS = (*failpoints.ALL, *failpoints.DELIVERY)
 POLL_SECONDS = 0.002
 
 
