@@ -12,13 +12,16 @@ import psycopg
 import pytest
 from psycopg.types.json import Jsonb
 
-from contract.making import ORDERS, append, change, dump, expire_lease, new_file, opened, put, table_names
+from contract.delivering import Recorders, delivering
+from contract.making import ORDERS, append, change, dump, expire_lease, new_file, opened, put, table_names, wait_until
 from lakeledger import Advance, Fenced, Forbidden, Invalid, Ledger, NotFound, NumberPosition
 from lakeledger.db import migrate
 from lakeledger.runs import cancelled
 from lakeledger.sync import NewSync, parse_source
 from postgres_server import Server
 
+# What is about the database: its migrations, and which process serves all tenants.
+OF_ALL = {"schema_migrations", "astha_lease"}
 FOREIGN = Jsonb({"tenant_id": "globex", "record_id": "x"})
 
 
@@ -165,7 +168,7 @@ def test_every_table_has_a_tenant(acme: Ledger) -> None:
     work(acme)
     content = dump(acme)
     for name in table_names(acme):
-        assert name == "schema_migrations" or all('"tenant_id": "acme"' in row for row in content[name]), name
+        assert name in OF_ALL or all('"tenant_id": "acme"' in row for row in content[name]), name
 
 
 @contextmanager
@@ -187,7 +190,7 @@ def test_row_level_security_repeats_the_rule_for_the_owner_of_the_tables(postgre
         work(acme)
         work(globex)
         assert [len(ledger.runs.list()) for ledger in (acme, globex)] == [1, 1]
-        names = [name for name in table_names(acme) if name != "schema_migrations"]
+        names = [name for name in table_names(acme) if name not in OF_ALL]
         with psycopg.connect(url, autocommit=True) as connection:
             connection.execute("set lakeledger.tenant = 'acme'")
             for name in names:
@@ -202,6 +205,19 @@ def test_row_level_security_repeats_the_rule_for_the_owner_of_the_tables(postgre
             with pytest.raises(psycopg.errors.InsufficientPrivilege, match="row-level security"):
                 connection.execute("update pipeline_runs set tenant_id = 'globex'")
         assert [len(ledger.records.history("ingestion_volume")) for ledger in (acme, globex)] == [1, 1]
+
+
+def test_one_astha_serves_all_tenants_under_row_level_security(postgres: Server) -> None:
+    made = Recorders()
+    with role(postgres) as (_, url), opened(url, "acme") as acme, opened(url, "globex") as globex:
+        work(acme)
+        work(globex)
+        with delivering(acme, {"sub": made}):
+            wait_until(lambda: [lag.state for ledger in (acme, globex) for lag in ledger.events.lag()] == ["closed", "closed"])
+            for ledger in (acme, globex):
+                append(ledger, new_file("b"))
+            wait_until(lambda: [len(made.of[tenant].seen) for tenant in ("acme", "globex")] == [1, 1])
+    assert [event.tenant_id for event in made.of["globex"].seen] == ["globex"]
 
 
 def test_row_level_security_holds_for_a_role_that_only_uses_the_tables(postgres: Server) -> None:
