@@ -2,17 +2,19 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from contextlib import AbstractContextManager
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 from lakeledger import clock
-from lakeledger.commit import commit
+from lakeledger.commit import Commit, Effect, commit
 from lakeledger.db import Store, Transaction
 from lakeledger.errors import NotFound
 from lakeledger.names import TableName, parse_name
+from lakeledger.publishing import Publisher
 from lakeledger.runs import ActiveRun, ActiveStep, Fence
-from lakeledger.tables import Committed, alter, store
+from lakeledger.runs import store as run_store
+from lakeledger.tables import Change, Committed, alter, store
 from lakeledger.tables.change import find_batch
 
 Holder = ActiveRun | ActiveStep
@@ -25,6 +27,7 @@ class Columns:
     _store: Store
     _warehouse: Callable[[], str]
     _right: Callable[[TableName, Holder | None], AbstractContextManager[Fence]]
+    _publisher: Publisher
 
     def add(self, table: str, name: str, type: str, *, run: Holder | None = None) -> Committed:
         """Add a column: NULL in the rows that are there. Raises NotFound, Conflict if it is there already, or Invalid."""
@@ -41,17 +44,25 @@ class Columns:
     def _alter(self, table: str, alteration: alter.Alteration, run: Holder | None) -> Committed:
         name, batch_id = parse_name(table), f"alter:{clock.new_id()}"
 
-        def once(tx: Transaction, again: bool) -> Committed:
+        def plan(tx: Transaction) -> Change:
             found = store.get(tx, name)
-            if again and (done := find_batch(tx, found, "alter", batch_id)):
-                return Committed(found, done, applied=True)
             known = store.metadata(tx, found)
             if known is None:
                 raise NotFound(f"{name} has no columns yet")
-            (made,) = commit(tx, fence, [alter.altered(found, known, alteration, batch_id)]).tables
-            return made
+            return alter.altered(found, known, alteration, batch_id)
+
+        def work(changes: Sequence[Change], effects: Sequence[Effect]) -> Commit:
+            def once(tx: Transaction, again: bool) -> Commit:
+                found = store.get(tx, name)
+                if again and (done := find_batch(tx, found, "alter", batch_id)):
+                    return Commit(run_store.get(tx, fence.run_id), fence, (Committed(found, done, applied=True),))
+                planned = replace(plan(tx), snapshot_id=changes[0].snapshot_id)
+                return commit(tx, fence, [planned], effects=effects)
+
+            return self._store.persist(once)
 
         with self._store.read() as tx:
-            store.get(tx, name)  # no run for a table that is not there
+            first, mode = plan(tx), self._publisher.mode(tx, store.get(tx, name))  # no run for a table that is not there
         with self._right(name, run) as fence:
-            return self._store.persist(once).placed(self._warehouse())
+            made = self._publisher.commit(work, [first], [], fence.run_id, mode)
+            return made.tables[0].placed(self._warehouse())

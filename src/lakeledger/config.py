@@ -31,8 +31,17 @@ _EXAMPLES = {
     "url": "write sqlite:///path/to/file.db or postgresql://user@host/database",
     "warehouse": "write a folder or a URL",
     "tenant": "write a name such as default",
+    "metadata": "write sync, async or off",
 }
-_SETTINGS = {"url": str, "warehouse": str, "tenant": str, "lease_seconds": _NUMBER, "outage_seconds": _NUMBER, "max_connections": int}
+_SETTINGS = {
+    "url": str,
+    "warehouse": str,
+    "tenant": str,
+    "metadata": str,
+    "lease_seconds": _NUMBER,
+    "outage_seconds": _NUMBER,
+    "max_connections": int,
+}
 _SECTIONS: dict[str, dict[str, Any]] = {
     "spark": {"master": str, "remote": str, "app_name": str, "wait_seconds": _NUMBER, "conf": dict, "jars": list},
     "s3": {"endpoint": str, "region": str, "path_style": bool},
@@ -60,6 +69,16 @@ _SECTIONS: dict[str, dict[str, Any]] = {
     "subscribers": {},
     "capture": {"mask": list, "unmask": list, "record_bytes": int, "retry_seconds": _NUMBER, "retry_cap_seconds": _NUMBER},
 }
+
+
+METADATA = ("sync", "async", "off")
+
+
+def check_metadata(mode: str) -> str:
+    """The mode, if it is one. Raises Invalid."""
+    if mode not in METADATA:
+        raise Invalid(f"metadata cannot be {mode!r}: write {', '.join(METADATA[:-1])} or {METADATA[-1]}")
+    return mode
 
 
 def _setting(help: str, default: Any, *, repr: bool = True) -> Any:
@@ -210,6 +229,9 @@ class Settings:
     url: str = _setting("the ledger: `sqlite:///file.db` or `postgresql://user@host/database`", DEFAULT_URL)
     warehouse: str | None = _setting("the folder or URL of the tables; by default `warehouse` beside a SQLite ledger", None)
     tenant: str = _setting("whose ledger this is: lower-case letters, digits, underscores", "default")
+    metadata: str = _setting(
+        "when other engines see a new version, as Iceberg: `sync`, in its own commit; `async`, soon after; `off`, never", "async"
+    )
     lease_seconds: float = _setting("how long a run may be silent before it counts as lost", 60.0)
     outage_seconds: float = _setting("how long work in progress waits for a ledger that is away before it gives up", 300.0)
     max_connections: int = _setting(
@@ -239,6 +261,7 @@ class Settings:
             raise Invalid(f"lease_seconds must be positive, not {self.lease_seconds}")
         if not 0 <= self.outage_seconds < float("inf"):
             raise Invalid(f"outage_seconds must not be negative, not {self.outage_seconds}")
+        check_metadata(self.metadata)
         if self.max_connections < 1:
             raise Invalid(f"max_connections must be at least 1, not {self.max_connections}")
         for name, place in self.subscribers.items():
@@ -274,7 +297,7 @@ def load(file: Path | None = None, env: Mapping[str, str] | None = None, **overr
     environment = os.environ if env is None else env
     found = file or find_file(Path.cwd())
     settings = read_file(found) if found else Settings()
-    given = {name: overrides.get(name) or environment.get(f"LAKELEDGER_{name.upper()}") for name in ("url", "warehouse", "tenant")}
+    given = {name: overrides.get(name) or environment.get(f"LAKELEDGER_{name.upper()}") for name in ("url", "warehouse", "tenant", "metadata")}
     changed: dict[str, Any] = {name: _from_here(name, value) for name, value in given.items() if value}
     if changed.get("url", settings.url) != settings.url:
         changed.setdefault("warehouse", None)  # The file's warehouse belongs to the file's ledger.

@@ -192,12 +192,14 @@ class Ledger(Slices):
         partition_by: Sequence[str] | None = None,
         evolve: bool = False,
         base_version: int | None = None,
+        metadata: str | None = None,
     ) -> Committed:
         """Add rows to a table, which is made if it is not there. Rows, position, run and facts are one commit.
 
         With a `batch_id` the same batch is applied once, however often it is tried. With a `position`, rows that bring the
         source to where it already stands are the same batch. With a `base_version`, the version of the table that the rows were
-        computed from, Conflict (retryable) is raised if the table has moved since.
+        computed from, Conflict (retryable) is raised if the table has moved since. `metadata` says when other engines see the rows:
+        `sync`, `async` or `off`; by default as the table says, or the ledger.
         Raises Invalid, Conflict, Fenced or Failed; then nothing is visible, unless a Failed says that the outcome is unknown.
         """
         from lakeledger.pipelines.apply import Write
@@ -211,6 +213,7 @@ class Ledger(Slices):
             base_version=base_version,
             batch_id=_text(batch_id),
             position=as_advance(position),
+            metadata=metadata,
         )
         return self._write(frame, request, run)
 
@@ -226,6 +229,7 @@ class Ledger(Slices):
         format: str | None = None,
         partition_by: Sequence[str] | None = None,
         base_version: int | None = None,
+        metadata: str | None = None,
     ) -> Committed:
         """Replace a whole table, or with `by_partition` only the partitions that the rows are in.
 
@@ -243,6 +247,7 @@ class Ledger(Slices):
             partition_by=None if partition_by is None else tuple(partition_by),
             batch_id=_text(batch_id),
             position=as_advance(position),
+            metadata=metadata,
         )
         return self._write(frame, request, run)
 
@@ -366,7 +371,9 @@ class Ledger(Slices):
 
         checksums, sessions = self._background()
         warehouse = self._warehouse
-        return Context(self, self.store, warehouse.claim, warehouse.check, checksums, lambda: self.spark, sessions, self.errors)
+        return Context(
+            self, self.store, warehouse.claim, warehouse.check, checksums, lambda: self.spark, sessions, self.errors, self.publisher
+        )
 
     def _background(self) -> tuple[Checksums, Sessions]:
         """What fills in checksums, and the sessions of our own, of this ledger and of its tasks."""
@@ -382,7 +389,12 @@ class Ledger(Slices):
 
 
 def open(
-    target: str | Settings | None = None, *, warehouse: str | None = None, tenant: str | None = None, spark: SparkSession | None = None
+    target: str | Settings | None = None,
+    *,
+    warehouse: str | None = None,
+    tenant: str | None = None,
+    metadata: str | None = None,
+    spark: SparkSession | None = None,
 ) -> Ledger:
     """Open a ledger: by URL, by settings, or by the nearest `lakeledger.toml`. Raises Invalid or Unavailable.
 
@@ -390,8 +402,9 @@ def open(
     """
     if isinstance(target, Settings):
         config.check_given(warehouse=warehouse, tenant=tenant)
-        return Ledger(replace(target, warehouse=warehouse or target.warehouse, tenant=tenant or target.tenant), spark)
-    return Ledger(config.load(url=target, warehouse=warehouse, tenant=tenant), spark)
+        given: dict[str, Any] = {"warehouse": warehouse, "tenant": tenant, "metadata": metadata}
+        return Ledger(replace(target, **{name: value for name, value in given.items() if value}), spark)
+    return Ledger(config.load(url=target, warehouse=warehouse, tenant=tenant, metadata=metadata), spark)
 
 
 def _check_frame(frame: object, table: TableName) -> None:

@@ -20,6 +20,7 @@ if TYPE_CHECKING:
     from lakeledger.events.astha import Astha
     from lakeledger.events.operations import Events
     from lakeledger.events.subscribers import Factory
+    from lakeledger.publishing import Publisher
     from lakeledger.records import Records
     from lakeledger.runs import Fence, Heartbeats
     from lakeledger.sync import Capture, DeadLetters, Errors, Positions, Schemas
@@ -45,6 +46,7 @@ class Slices:
         self.runs = Runs(store, worker, note_lost_step)
         self._making = threading.RLock()
         self._capture: Capture | None = None
+        self._publisher: Publisher | None = None
 
     def _unwire(self) -> None:
         """Stop what the slices run in the background."""
@@ -96,7 +98,17 @@ class Slices:
         """Columns: rename, drop and add them without touching files."""
         from lakeledger.columns import Columns
 
-        return Columns(self.store, self._warehouse.path, self._right)
+        return Columns(self.store, self._warehouse.path, self._right, self.publisher)
+
+    @property
+    def publisher(self) -> Publisher:
+        """What lets other engines see tables, as Iceberg."""
+        with self._making:
+            if self._publisher is None:
+                from lakeledger.publishing import Publisher
+
+                self._publisher = Publisher(self.store, self.settings, self._warehouse.path)
+            return self._publisher
 
     @property
     def records(self) -> Records:

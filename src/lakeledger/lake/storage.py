@@ -99,6 +99,19 @@ class Storage:
         with self._telling(f"delete {self.root}/{path}"), suppress(FileNotFoundError):
             self.filesystem.delete_file(self.inner(path))
 
+    def write(self, path: str, content: bytes) -> None:
+        """Make a small file, and the folder that it is in."""
+        with self._telling(f"write {self.root}/{path}"):
+            if not self._opened.bucket:
+                self.filesystem.create_dir(self.inner(path.rpartition("/")[0]), recursive=True)
+            with self.filesystem.open_output_stream(self.inner(path)) as stream:
+                stream.write(content)
+
+    def read(self, path: str) -> bytes:
+        """A small file's content. Raises FileNotFoundError."""
+        with self.reading(path), self.filesystem.open_input_stream(self.inner(path)) as stream:
+            return bytes(stream.read())
+
     def checksum(self, path: str) -> str:
         """SHA-256 of a file's content. Raises FileNotFoundError."""
         with self.reading(path), self.filesystem.open_input_stream(self.inner(path)) as stream:

@@ -18,6 +18,7 @@ if TYPE_CHECKING:
 
     from lakeledger.ledger import Ledger
     from lakeledger.pipelines.own_session import Sessions
+    from lakeledger.publishing import Publisher
     from lakeledger.sync.errors import Errors
     from lakeledger.tables.checksums import Checksums
 
@@ -40,6 +41,7 @@ class Context:
     start_spark: Callable[[], SparkSession]
     sessions: Sessions
     errors: Errors
+    publisher: Publisher
     base: Path = Path()
     parameters: Mapping[str, str] = field(default_factory=dict)
     stop: threading.Event = field(default_factory=threading.Event)

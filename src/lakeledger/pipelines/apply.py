@@ -75,7 +75,7 @@ class Write:
     registered with the rows; `effects` become visible with them, too. `confirm` has a last look, after the files are written, and raises
     if they should not become visible. `look` says what to measure in the one pass that writes the rows, and which to set aside; `judge`
     sees that before the commit, and refuses the rows by raising (Refused, with why), or adds effects. Only what `is_ingestion` is told
-    as such.
+    as such. `metadata` says when other engines see it, if not as the table or the ledger does.
     """
 
     table: TableName
@@ -93,6 +93,7 @@ class Write:
     look: Callable[[DataFrame], Look] | None = None
     judge: Callable[[Saved], Sequence[Effect]] | None = None
     is_ingestion: bool = True
+    metadata: str | None = None
 
     @property
     def moves(self) -> list[Advance]:
@@ -116,6 +117,7 @@ class Target:
     metadata: TableMetadata | None
     location: str
     layout: Layout
+    publishing: str = "async"
 
     @property
     def base_version(self) -> int:

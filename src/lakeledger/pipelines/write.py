@@ -89,10 +89,16 @@ def put(
     storage = context.storage(target.location)
     storage.make(folder.rpartition("/")[0])
     attempted: list[Commit] = []
+
+    def commit_it(changes: Sequence[Change], pointers: Sequence[Effect]) -> Commit:
+        return persist(context, attempted, fence, changes, planned.moves, [*planned.effects, *pointers])
+
     try:
         saved = save(context, frame, shape, target.layout, measures or {}, storage, folder)
         planned = plan(saved if measured is None else replace(saved, measured=measured))
-        made = persist(context, attempted, fence, planned.changes, planned.moves, planned.effects).placed(context.warehouse)
+        made = context.publisher.commit(commit_it, planned.changes, planned.moves, fence.run_id, target.publishing).placed(
+            context.warehouse
+        )
     except BaseException as error:
         # Once the database was asked to commit it may have done so, whatever we hear of it.
         # What cannot be removed now, or must not be, the sweeper finds.
@@ -180,7 +186,8 @@ def _plan(context: Context, spec: Write) -> tuple[Target, Committed | None]:
     with context.store.read() as tx:
         table = store.find(tx, spec.table)
         known = store.metadata(tx, table) if table else None
-        target = Target(table, known, table.location if table else spec.table.folder, _layout(spec, known))
+        publishing = context.publisher.mode(tx, table, spec.metadata)
+        target = Target(table, known, table.location if table else spec.table.folder, _layout(spec, known), publishing)
         if spec.mode == "overwrite_partitions" and not target.layout.partition_by:
             raise Invalid(f"{spec.table} is not partitioned: overwrite the whole table, or name the columns to partition by")
         done = find_applied(tx, table, spec.operation, spec.batch_id, spec.moves) if table else None

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+from dataclasses import dataclass
 from typing import Any, assert_never
 
 from lakeledger import clock, codec
@@ -111,13 +112,33 @@ def _add_table(tx: Transaction, change: Change) -> Table:
 def _put_schema(tx: Transaction, table: Table, change: Change) -> TableMetadata:
     compression = change.files[0].compression if change.files else "none"
     known = store.metadata(tx, table)
-    if known and change.operation == "replace":
+    next_ = foresee(change, known)
+    if known and next_.version == known.schema_version:
         return known
+    return store.put_metadata(tx, table, known, next_.schema, next_.columns, next_.layout, compression)
+
+
+@dataclass(frozen=True)
+class NextSchema:
+    """The schema version that a table has after a change."""
+
+    version: int
+    schema: Schema
+    columns: list[str]
+    layout: Layout
+
+
+def foresee(change: Change, known: TableMetadata | None) -> NextSchema:
+    """The schema that a table has after the change; it is the one that is known, or one more. Raises Invalid or Conflict."""
+    if known and change.operation == "replace":
+        return NextSchema(known.schema_version, known.schema, known.columns, store.layout_of(known))
     schema, columns = resulting_schema(change, known)
     # What is added to a table is laid out as the table is, however its columns were spelled when that was planned.
     is_kept = known is not None and change.retires != "all" and change.operation != "alter"
     layout = store.layout_of(known) if known and is_kept else change.layout
-    return store.put_metadata(tx, table, known, schema, columns, layout, compression)
+    is_same = known is not None and known.schema == schema and store.layout_of(known) == layout
+    version = known.schema_version if known else 0
+    return NextSchema(version if is_same else version + 1, schema, columns, layout)
 
 
 def resulting_schema(change: Change, known: TableMetadata | None) -> tuple[Schema, list[str]]:
@@ -172,7 +193,8 @@ def _retire(tx: Transaction, table: Table, change: Change, version: int) -> list
 
 
 def _add_files(tx: Transaction, table: Table, change: Change, run: Run, version: int) -> None:
-    common = {"table_id": table.table_id, "file_type": change.layout.format, "version": version, "run_id": run.id}
+    state = "completed" if change.is_published else "pending"
+    common = {"table_id": table.table_id, "file_type": change.layout.format, "version": version, "run_id": run.id, "iceberg_state": state}
     for start in range(0, len(change.files), FILES_AT_A_TIME):
         tx.execute(sql.add_files, **common, files=[_row(file) for file in change.files[start : start + FILES_AT_A_TIME]])
 

@@ -17,6 +17,11 @@ from lakeledger.tables.schema import Schema
 Operation = Literal["append", "overwrite", "replace", "alter"]
 
 
+def placed(location: str, warehouse: str) -> str:
+    """A whole location. What is stored is relative to the warehouse, so that both can move together."""
+    return location if "://" in location or location.startswith("/") else f"{warehouse}/{location}"
+
+
 @dataclass(frozen=True)
 class Table:
     """A table as it is now: a row of `tables`. Its rows are those of `content_version`: compactions and new columns are no news."""
@@ -41,9 +46,8 @@ class Table:
         return TableName(self.schema_name, self.table_name)
 
     def placed(self, warehouse: str) -> Table:
-        """The table with its whole location. What is stored is relative to the warehouse, so that both can move together."""
-        whole = "://" in self.location or self.location.startswith("/")
-        return self if whole else replace(self, location=f"{warehouse}/{self.location}")
+        """The table with its whole location."""
+        return replace(self, location=placed(self.location, warehouse))
 
 
 @dataclass(frozen=True)
@@ -111,7 +115,7 @@ class TableStats:
 
 @dataclass(frozen=True)
 class Snapshot:
-    """One version of a table: a row of `table_snapshots`."""
+    """One version of a table: a row of `table_snapshots`. The last three are of Iceberg, for a version that is published."""
 
     snapshot_id: str
     tenant_id: str
@@ -126,6 +130,8 @@ class Snapshot:
     trigger: str
     committed_at: datetime
     manifest_list: str | None
+    metadata_location: str | None = None
+    iceberg_snapshot_id: int | None = None
 
 
 @dataclass(frozen=True)
@@ -192,6 +198,7 @@ class Change:
     since `base_version`, or the change is a conflict; rows that do not depend on the table read nothing.
     With a `batch_id`, the same batch is applied once; a change without one follows the others of its commit. `counters` come from whoever
     computed the rows. `schema_version` is the one that the files were written for. A `replace` has the same rows in other files.
+    What `is_published` is seen by other engines from the same moment.
     """
 
     table: TableName
@@ -209,6 +216,7 @@ class Change:
     summary: dict[str, Any] = field(default_factory=dict)
     schema_version: int | None = None
     snapshot_id: str = field(default_factory=clock.new_id)
+    is_published: bool = False
 
     @property
     def is_news(self) -> bool:
@@ -267,3 +275,18 @@ class View:
     def paths(self) -> list[str]:
         """Where the files are."""
         return [f"{self.table.location}/{path}" for path in self.file_paths]
+
+
+@dataclass(frozen=True)
+class Publication:
+    """What other engines see of a table: a row of `table_publications`. Without a `mode`, the ledger's setting counts."""
+
+    table_id: str
+    tenant_id: str
+    mode: str | None
+    version: int
+    metadata_location: str | None
+    previous_metadata_location: str | None
+    problem: str | None
+    problem_version: int | None
+    updated_at: datetime

@@ -58,7 +58,7 @@ insert into table_files (
 )
 select f.value ->> 'id', :tenant_id, :table_id, f.value ->> 'file_name', f.value ->> 'file_path', f.value ->> 'file_size', :file_type,
        f.value ->> 'partition_path', f.value ->> 'row_count', f.value ->> 'is_compressed', f.value -> 'column_bounds',
-       'live', :version, :run_id, 'pending', :now, f.value ->> 'modified_at'
+       'live', :version, :run_id, :iceberg_state, :now, f.value ->> 'modified_at'
   from json_each(:files) f
 
 -- name: add_files@postgres
@@ -67,7 +67,7 @@ insert into table_files (
     state, added_version, run_id, iceberg_metadata_state, created_at, modified_at
 )
 select f.id, :tenant_id, :table_id, f.file_name, f.file_path, f.file_size, :file_type, f.partition_path, f.row_count, f.is_compressed,
-       f.column_bounds, 'live', :version, :run_id, 'pending', :now, f.modified_at
+       f.column_bounds, 'live', :version, :run_id, :iceberg_state, :now, f.modified_at
   from jsonb_to_recordset(:files) f (
        id text, file_name text, file_path text, file_size bigint, partition_path text, row_count bigint, is_compressed boolean,
        column_bounds jsonb, modified_at timestamptz)
@@ -221,3 +221,50 @@ select t.schema_name, t.table_name, s.version, s.operation, s.summary, s.batch_i
   join tables t on t.table_id = s.table_id
  where s.tenant_id = :tenant_id and s.run_id = :run_id
  order by s.committed_at, t.name_key
+
+-- name: find_publication
+select * from table_publications where tenant_id = :tenant_id and table_id = :table_id
+
+-- name: put_publication_mode
+insert into table_publications (table_id, tenant_id, mode, version, updated_at) values (:table_id, :tenant_id, :mode, 0, :now)
+on conflict (table_id) do update set mode = excluded.mode, updated_at = excluded.updated_at
+
+-- name: point
+-- The swap: only whoever has seen what is published now moves it on.
+insert into table_publications (table_id, tenant_id, version, metadata_location, updated_at)
+values (:table_id, :tenant_id, :version, :metadata_location, :now)
+on conflict (table_id) do update
+   set version = excluded.version, previous_metadata_location = table_publications.metadata_location,
+       metadata_location = excluded.metadata_location, problem = null, problem_version = null, updated_at = excluded.updated_at
+ where table_publications.metadata_location is not distinct from :base_location
+returning table_id
+
+-- name: note_problem
+insert into table_publications (table_id, tenant_id, version, problem, problem_version, updated_at)
+values (:table_id, :tenant_id, 0, :problem, :version, :now)
+on conflict (table_id) do update
+   set problem = excluded.problem, problem_version = excluded.problem_version, updated_at = excluded.updated_at
+
+-- name: publish_snapshot
+update table_snapshots
+   set manifest_list = :manifest_list, metadata_location = :metadata_location, iceberg_snapshot_id = :iceberg_snapshot_id
+ where tenant_id = :tenant_id and table_id = :table_id and version = :version
+
+-- name: files_added_since
+select file_path, file_size, row_count, column_bounds
+  from table_files
+ where tenant_id = :tenant_id and table_id = :table_id and added_version > :version and state = 'live'
+
+-- name: paths_removed_since
+select file_path from table_files
+ where tenant_id = :tenant_id and table_id = :table_id and removed_version > :version and added_version <= :version
+
+-- name: live_partitions
+select file_path, partition_path from table_files where tenant_id = :tenant_id and table_id = :table_id and state = 'live'
+
+-- name: any_live_before
+select 1 as found from table_files where tenant_id = :tenant_id and table_id = :table_id and state = 'live' and added_version <= :version limit 1
+
+-- name: set_iceberg_state
+update table_files set iceberg_metadata_state = :state
+ where tenant_id = :tenant_id and table_id = :table_id and added_version > :since and added_version <= :version and iceberg_metadata_state <> :state

@@ -1,0 +1,237 @@
+"""Iceberg metadata of a table's next version, made from that of the last: written beside it, and seen by nobody until a pointer moves."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Iterable, Mapping
+from contextlib import suppress
+from dataclasses import dataclass, field
+from itertools import count
+from typing import Any
+from uuid import UUID
+
+from lakeledger import clock
+from lakeledger.errors import Failed, Unavailable
+from lakeledger.lake.iceberg import Step, Unpublishable
+from lakeledger.lake.iceberg.avro import Entry, read, write_list
+from lakeledger.lake.iceberg.manifests import Manifests, Tally
+from lakeledger.lake.iceberg.schema import last_id, name_mapping, to_iceberg
+from lakeledger.lake.iceberg.values import PARTITION_TYPES
+from lakeledger.lake.storage import Storage
+
+METADATA = "metadata"
+SNAPSHOTS_KEPT = 100
+LOG_KEPT = 10
+NAME_MAPPING = "schema.name-mapping.default"
+# Files leave the table by the ledger alone; other engines must not tidy up.
+OWN_PROPERTIES = {"gc.enabled": "false"}
+UNPARTITIONED: Entry = {"spec-id": 0, "fields": []}
+FIRST_PARTITION_ID = 1_000
+_PARTITIONING = tuple(PARTITION_TYPES)
+
+
+@dataclass(frozen=True)
+class Base:
+    """What was published last: where its metadata is, the metadata, and the manifests of its current snapshot."""
+
+    location: str
+    document: dict[str, Any]
+    manifests: list[Entry]
+
+
+@dataclass(frozen=True)
+class Staged:
+    """Metadata that is written and not yet pointed at. `paths` are the files, relative to the table's location."""
+
+    version: int
+    iceberg_snapshot_id: int
+    manifest_list: str
+    base_location: str | None
+    paths: tuple[str, ...]
+    base: Base
+
+    @property
+    def metadata_location(self) -> str:
+        return self.base.location
+
+
+@dataclass
+class _Writing:
+    """The files of one staging, named by the ledger's snapshot so that whoever sweeps knows whose they are."""
+
+    storage: Storage
+    step: Step
+    token: str = field(default_factory=lambda: clock.new_id()[-8:])
+    paths: list[str] = field(default_factory=list)
+
+    def keep(self, content: bytes, kind: str = "manifest", ending: str = "avro") -> str:
+        number = f"-{len(self.paths)}" if kind == "manifest" else ""
+        path = f"{METADATA}/{self.step.version:08d}-{self.step.snapshot_id}-{self.token}-{kind}{number}.{ending}"
+        self.paths.append(path)
+        self.storage.write(path, content)
+        return f"{self.step.location}/{path}"
+
+    def get(self, whole: str) -> bytes:
+        return self.storage.read(whole.removeprefix(f"{self.step.location}/"))
+
+
+def load(storage: Storage, location: str, table_location: str) -> Base:
+    """What was published there. Raises FileNotFoundError, or Unavailable."""
+
+    def get(whole: str) -> bytes:
+        return storage.read(whole.removeprefix(f"{table_location}/"))
+
+    document = json.loads(get(location))
+    current = document.get("current-snapshot-id")
+    chosen = next((each for each in document["snapshots"] if each["snapshot-id"] == current), None)
+    return Base(location, document, read(get(chosen["manifest-list"])) if chosen else [])
+
+
+def stage(storage: Storage, base: Base | None, step: Step) -> Staged:
+    """Write the metadata of a step. Raises Unpublishable, and whatever the storage raises; then nothing is left of it."""
+    schema = to_iceberg(step.schema, step.schema_version)
+    specs, spec_id = _specs(base, step, schema)
+    earlier = _earlier(base, step, specs)
+    writing, snapshot_id = _Writing(storage, step), iceberg_id(step.snapshot_id)
+    try:
+        made = Manifests(schema, specs, snapshot_id, step.version, writing.keep, writing.get)
+        made.take_over(earlier.manifests if earlier else [], step.removed)
+        made.add(step.added, _fields(step, schema), spec_id)
+        parent = earlier.document.get("current-snapshot-id") if earlier else None
+        listed = writing.keep(write_list(made.listed, snapshot_id, parent, step.version), "list")
+        document = _document(earlier, step, schema, specs, spec_id, _snapshot(earlier, step, made, listed))
+        location = writing.keep(json.dumps(document).encode(), "table", "metadata.json")
+    except BaseException:
+        remove(storage, writing.paths)
+        raise
+    return Staged(
+        step.version, snapshot_id, listed, base.location if base else None, tuple(writing.paths), Base(location, document, made.listed)
+    )
+
+
+def remove(storage: Storage, paths: Iterable[str]) -> None:
+    """Remove what was staged in vain; what cannot be removed now the sweeper finds."""
+    for path in paths:
+        with suppress(Failed, Unavailable):
+            storage.remove(path)
+
+
+def iceberg_id(snapshot_id: str) -> int:
+    """The number by which Iceberg knows a snapshot of the ledger."""
+    return UUID(snapshot_id).int & (2**63 - 1)
+
+
+def _fields(step: Step, schema: Entry) -> dict[str, tuple[int, Any]]:
+    """The columns that bounds are told of, by their names in the files."""
+    types = {each["id"]: each["type"] for each in schema["fields"] if isinstance(each["type"], str)}
+    return {each["physical_name"]: (each["id"], types[each["id"]]) for each in step.schema["fields"] if each["id"] in types}
+
+
+def _specs(base: Base | None, step: Step, schema: Entry) -> tuple[dict[int, Entry], int]:
+    """The partition specs by id, without those of columns that are gone, and the one of new files."""
+    types = {each["id"]: each["type"] for each in schema["fields"]}
+    known = {each["spec-id"]: each for each in base.document["partition-specs"]} if base else {}
+    specs = {0: UNPARTITIONED} | {id_: spec for id_, spec in known.items() if all(part["source-id"] in types for part in spec["fields"])}
+    if not step.partition_by or any(types.get(id_) not in _PARTITIONING for id_ in step.partition_by):
+        return specs, 0
+    for id_, spec in specs.items():
+        if tuple(part["source-id"] for part in spec["fields"]) == step.partition_by:
+            return specs, id_
+    parts = {part["source-id"]: part for spec in specs.values() for part in spec["fields"]}
+    free = count(max(_partition_ids(known.values())) + 1)
+    made = [parts.get(id_) or _part(id_, next(free)) for id_ in step.partition_by]
+    new = max(known, default=0) + 1
+    return {**specs, new: {"spec-id": new, "fields": made}}, new
+
+
+def _part(column: int, id_: int) -> Entry:
+    # No other name can be one that a column has, or gets later.
+    return {"source-id": column, "field-id": id_, "name": f"lakeledger_partition_{column}", "transform": "identity"}
+
+
+def _partition_ids(specs: Iterable[Entry]) -> list[int]:
+    return [FIRST_PARTITION_ID - 1, *(part["field-id"] for spec in specs for part in spec["fields"])]
+
+
+def _earlier(base: Base | None, step: Step, specs: Mapping[int, Entry]) -> Base | None:
+    """What the new metadata goes on from: nothing, once all files are new and the old ones were partitioned by a column that is gone."""
+    if base is None or all(spec["spec-id"] in specs for spec in base.document["partition-specs"]):
+        return base
+    if not step.replaces_all:
+        raise Unpublishable("the table was partitioned by a column that it no longer has: overwrite it to publish it")
+    return Base(base.location, {**base.document, "snapshots": [], "snapshot-log": [], "refs": {}, "current-snapshot-id": None}, [])
+
+
+def _snapshot(earlier: Base | None, step: Step, made: Manifests, listed: str) -> Entry:
+    parent = earlier.document.get("current-snapshot-id") if earlier else None
+    snapshots: list[Entry] = earlier.document["snapshots"] if earlier else []
+    last: dict[str, str] = next((each["summary"] for each in snapshots if each["snapshot-id"] == parent), {})
+    totals = {
+        f"total-{word}": str(int(last.get(f"total-{word}", 0)) + came - went)
+        for word, came, went in (
+            ("data-files", made.added.files, made.removed.files),
+            ("records", made.added.rows, made.removed.rows),
+            ("files-size", made.added.bytes, made.removed.bytes),
+        )
+    }
+    return {
+        "snapshot-id": made.snapshot_id,
+        **({"parent-snapshot-id": parent} if parent is not None else {}),
+        "sequence-number": step.version,
+        "timestamp-ms": max(step.at_ms, earlier.document["last-updated-ms"] if earlier else 0),
+        "manifest-list": listed,
+        "schema-id": step.schema_version,
+        "summary": {
+            "operation": step.operation,
+            **_told("added-data-files", "added-records", "added-files-size", made.added),
+            **_told("deleted-data-files", "deleted-records", "removed-files-size", made.removed),
+            **totals,
+            "total-delete-files": "0",
+            "total-position-deletes": "0",
+            "total-equality-deletes": "0",
+            **step.summary,
+        },
+    }
+
+
+def _told(files: str, rows: str, size: str, tally: Tally) -> dict[str, str]:
+    return {files: str(tally.files), rows: str(tally.rows), size: str(tally.bytes)} if tally.files else {}
+
+
+def _document(earlier: Base | None, step: Step, schema: Entry, specs: Mapping[int, Entry], spec_id: int, snapshot: Entry) -> Entry:
+    """The table's metadata, as its specification, version 2, wants it."""
+    old = earlier.document if earlier else {}
+    snapshots = _kept([*old.get("snapshots", ()), snapshot], old.get("refs", {}))
+    schemas = {each["schema-id"]: each for each in old.get("schemas", ())} | {step.schema_version: schema}
+    used = {each["schema-id"] for each in snapshots}
+    logged = {each["snapshot-id"] for each in snapshots}
+    log = [*old.get("snapshot-log", ()), {"snapshot-id": snapshot["snapshot-id"], "timestamp-ms": snapshot["timestamp-ms"]}]
+    before = [{"metadata-file": earlier.location, "timestamp-ms": old["last-updated-ms"]}] if earlier else []
+    mapping = name_mapping(step.schema, json.loads(old.get("properties", {}).get(NAME_MAPPING, "[]")))
+    return {
+        "format-version": 2,
+        "table-uuid": old.get("table-uuid", step.table_id),
+        "location": step.location,
+        "last-sequence-number": step.version,
+        "last-updated-ms": snapshot["timestamp-ms"],
+        "last-column-id": max(old.get("last-column-id", 0), last_id(schema)),
+        "current-schema-id": step.schema_version,
+        "schemas": [schemas[id_] for id_ in sorted(used)],
+        "default-spec-id": spec_id,
+        "partition-specs": [specs[id_] for id_ in sorted(specs)],
+        "last-partition-id": max([old.get("last-partition-id", 0), *_partition_ids(specs.values())]),
+        "default-sort-order-id": 0,
+        "sort-orders": [{"order-id": 0, "fields": []}],
+        "properties": {**old.get("properties", {}), **step.properties, **OWN_PROPERTIES, NAME_MAPPING: json.dumps(mapping)},
+        "current-snapshot-id": snapshot["snapshot-id"],
+        "refs": {**old.get("refs", {}), "main": {"snapshot-id": snapshot["snapshot-id"], "type": "branch"}},
+        "snapshots": snapshots,
+        "snapshot-log": [each for each in log if each["snapshot-id"] in logged],
+        "metadata-log": [*old.get("metadata-log", ()), *before][-LOG_KEPT:],
+    }
+
+
+def _kept(snapshots: list[Entry], refs: Mapping[str, Entry]) -> list[Entry]:
+    """The last ones, and those that somebody has named."""
+    named = {each["snapshot-id"] for name, each in refs.items() if name != "main"}
+    return [each for each in snapshots[:-SNAPSHOTS_KEPT] if each["snapshot-id"] in named] + snapshots[-SNAPSHOTS_KEPT:]

@@ -1,0 +1,192 @@
+"""What other engines see of tables: the pointer to a table's Iceberg metadata, and what lies between it and the table as it is."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+
+from lakeledger import codec
+from lakeledger.db import Transaction
+from lakeledger.errors import Conflict
+from lakeledger.lake import Bounds
+from lakeledger.lake.iceberg import Added, Step, Unpublishable
+from lakeledger.names import TableName
+from lakeledger.tables import store
+from lakeledger.tables.change import NextSchema, foresee
+from lakeledger.tables.model import Change, Files, Partitions, Publication, Table, placed
+from lakeledger.tables.store import sql
+
+PROPERTY = "lakeledger"
+
+
+class PointerMoved(Conflict):
+    """Somebody else has published the table meanwhile: the metadata has to be made anew, the files stay."""
+
+    def __init__(self, table: object) -> None:
+        super().__init__(f"{table} was published by somebody else meanwhile: retry", retryable=True)
+
+
+@dataclass(frozen=True)
+class Plan:
+    """A step to publish, what the pointer says now, and whether the step goes on from that, or begins anew."""
+
+    step: Step
+    base_location: str | None
+    is_fresh: bool
+
+
+def find(tx: Transaction, table: Table) -> Publication | None:
+    """What is published of the table, or None if nobody ever asked."""
+    row = tx.one(sql.find_publication, table_id=table.table_id)
+    return Publication(**row) if row else None
+
+
+def set_mode(tx: Transaction, table: Table, mode: str | None) -> None:
+    """How the table is published from now on; None is as the ledger's setting says."""
+    tx.execute(sql.put_publication_mode, table_id=table.table_id, mode=mode)
+
+
+def point(tx: Transaction, table: Table, plan: Plan, metadata_location: str, manifest_list: str, iceberg_snapshot_id: int) -> None:
+    """Let other engines see that version. Raises PointerMoved if they see another than the one that it was made from."""
+    told = {"table_id": table.table_id, "version": plan.step.version, "metadata_location": metadata_location}
+    if tx.one(sql.point, **told, base_location=plan.base_location) is None:
+        raise PointerMoved(table.name)
+    tx.execute(sql.publish_snapshot, **told, manifest_list=manifest_list, iceberg_snapshot_id=iceberg_snapshot_id)
+
+
+def complete(tx: Transaction, table: Table, since: int, version: int) -> None:
+    """Mark the files of these versions as published."""
+    tx.execute(sql.set_iceberg_state, table_id=table.table_id, since=since, version=version, state="completed")
+
+
+def note_problem(tx: Transaction, table: Table, version: int, problem: str) -> None:
+    """Keep why a version is not published."""
+    tx.execute(sql.note_problem, table_id=table.table_id, version=version, problem=problem)
+
+
+def plan_change(tx: Transaction, change: Change, warehouse: str, at_ms: int, about: Mapping[str, str]) -> Plan:
+    """The step to the version that the change will make, if nobody is faster. Raises Unpublishable, Invalid or Conflict."""
+    table = store.find(tx, change.table)
+    known = store.metadata(tx, table) if table else None
+    version = table.current_version + 1 if table else 1
+    kept = {"version": str(version), "operation": change.operation, **({"batch-id": change.batch_id} if change.batch_id else {}), **about}
+    new = [_added(placed(change.location, warehouse), file.path, file.size, file.rows, file.bounds) for file in change.files]
+    return _plan(
+        tx,
+        table,
+        _Next(change.table, change.location, version, change.snapshot_id, foresee(change, known), change, new),
+        warehouse,
+        at_ms,
+        kept,
+    )
+
+
+def plan_current(tx: Transaction, table: Table, warehouse: str, at_ms: int) -> Plan | None:
+    """The step to the version that the table has now, or None if that is published. Raises Unpublishable."""
+    seen, snapshot, known = find(tx, table), store.snapshot(tx, table), store.metadata(tx, table)
+    if known is None or (seen and seen.version == snapshot.version and _is_in_place(seen, placed(table.location, warehouse))):
+        return None
+    kept = {"version": str(snapshot.version), "operation": snapshot.operation, "run-id": snapshot.run_id}
+    kept |= {"batch-id": snapshot.batch_id} if snapshot.batch_id else {}
+    schema = NextSchema(known.schema_version, known.schema, known.columns, store.layout_of(known))
+    return _plan(tx, table, _Next(table.name, table.location, snapshot.version, snapshot.snapshot_id, schema), warehouse, at_ms, kept)
+
+
+@dataclass(frozen=True)
+class _Next:
+    """The version to be published: the current one, or the one that a change will make."""
+
+    name: TableName
+    location: str
+    version: int
+    snapshot_id: str
+    schema: NextSchema
+    change: Change | None = None
+    files: Sequence[Added] = ()
+
+
+def _plan(tx: Transaction, table: Table | None, new: _Next, warehouse: str, at_ms: int, kept: Mapping[str, str]) -> Plan:
+    if new.schema.layout.format != "parquet":
+        raise Unpublishable(f"Iceberg has no {new.schema.layout.format} files: write {new.name} as parquet to publish it")
+    location = placed(new.location, warehouse)
+    seen = find(tx, table) if table else None
+    is_in_place = seen is not None and _is_in_place(seen, location)
+    since = seen.version if seen and is_in_place else 0
+    leaving = _leaving(tx, table, new.change) if table and new.change and new.change.retires else frozenset()
+    rows = tx.all(sql.files_added_since, table_id=table.table_id, version=since) if table and since < table.current_version else []
+    late = [
+        _added(location, row["file_path"], row["file_size"], row["row_count"], row["column_bounds"])
+        for row in rows
+        if row["file_path"] not in leaving
+    ]
+    gone = leaving | _removed_since(tx, table, since) if table and since else frozenset()
+    stays = table is not None and since > 0 and not (new.change and new.change.retires == "all") and _any_stays(tx, table, since)
+    step = Step(
+        table_id=table.table_id if table else new.snapshot_id,
+        location=location,
+        version=new.version,
+        snapshot_id=new.snapshot_id,
+        schema=new.schema.schema,
+        schema_version=new.schema.version,
+        operation=_operation(new, kept["operation"], since, has_gone=bool(gone)),
+        at_ms=at_ms,
+        partition_by=_partition_ids(new.schema),
+        added=[*late, *new.files],
+        removed=frozenset(f"{location}/{path}" for path in gone),
+        replaces_all=not stays,
+        summary={f"{PROPERTY}.{name}": value for name, value in kept.items()} | {f"{PROPERTY}.schema-version": str(new.schema.version)},
+        properties=_properties(tx.tenant_id, new),
+    )
+    return Plan(step, seen.metadata_location if seen else None, is_fresh=not is_in_place)
+
+
+def _is_in_place(seen: Publication, location: str) -> bool:
+    """Whether what is published is where the table is: paths in Iceberg are whole, so one that was moved is published anew."""
+    return seen.metadata_location is not None and seen.metadata_location.startswith(f"{location}/")
+
+
+def _added(location: str, path: str, size: int, rows: int, bounds: Bounds) -> Added:
+    return Added(f"{location}/{path}", size, rows, bounds)
+
+
+def _leaving(tx: Transaction, table: Table, change: Change) -> frozenset[str]:
+    """The paths that leave the table by the change."""
+    if isinstance(change.retires, Files):
+        return change.retires.paths
+    live = tx.all(sql.live_partitions, table_id=table.table_id)
+    return frozenset(
+        row["file_path"] for row in live if not isinstance(change.retires, Partitions) or row["partition_path"] in change.retires.paths
+    )
+
+
+def _removed_since(tx: Transaction, table: Table, version: int) -> frozenset[str]:
+    if version == table.current_version:
+        return frozenset()
+    return frozenset(row["file_path"] for row in tx.all(sql.paths_removed_since, table_id=table.table_id, version=version))
+
+
+def _any_stays(tx: Transaction, table: Table, version: int) -> bool:
+    return tx.one(sql.any_live_before, table_id=table.table_id, version=version) is not None
+
+
+def _operation(new: _Next, operation: str, since: int, *, has_gone: bool) -> str:
+    """What Iceberg calls it: others that follow the table read only what was appended."""
+    if since == new.version - 1 and operation in ("replace", "alter"):
+        return "replace"
+    return "overwrite" if has_gone else "append"
+
+
+def _partition_ids(schema: NextSchema) -> tuple[int, ...]:
+    ids = {codec.fold(field["name"]): field["id"] for field in schema.schema["fields"]}
+    return tuple(ids[codec.fold(name)] for name in schema.layout.partition_by)
+
+
+def _properties(tenant_id: str, new: _Next) -> dict[str, str]:
+    """What a lost ledger could be made from again."""
+    return {
+        f"{PROPERTY}.tenant": tenant_id,
+        f"{PROPERTY}.schema-name": new.name.schema,
+        f"{PROPERTY}.table-name": new.name.table,
+        f"{PROPERTY}.partition-by": codec.to_json(list(new.schema.layout.partition_by)),
+        f"{PROPERTY}.schema.{new.schema.version}": codec.to_json(new.schema.schema),
+    }
