@@ -33,12 +33,12 @@ def with_pyiceberg(ledger: Ledger, name: str, snapshot_id: int) -> pa.Table:
 
 
 def with_polars(ledger: Ledger, name: str, snapshot_id: int) -> pa.Table:
-    import polars
+    import polars as pl
 
     os.environ.setdefault("POLARS_ICEBERG_PLANNER", "pyiceberg")  # else it warns that another package would be quicker
     with catalog(ledger) as opened:
         table = opened.load_table(str(ledger.tables.get(name).name))
-        return polars.scan_iceberg(table, snapshot_id=snapshot_id).collect().to_arrow()
+        return pl.scan_iceberg(table, snapshot_id=snapshot_id).collect().to_arrow()
 
 
 def with_duckdb(ledger: Ledger, name: str, snapshot_id: int) -> pa.Table:

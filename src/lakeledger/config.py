@@ -297,7 +297,9 @@ def load(file: Path | None = None, env: Mapping[str, str] | None = None, **overr
     environment = os.environ if env is None else env
     found = file or find_file(Path.cwd())
     settings = read_file(found) if found else Settings()
-    given = {name: overrides.get(name) or environment.get(f"LAKELEDGER_{name.upper()}") for name in ("url", "warehouse", "tenant", "metadata")}
+    given = {
+        name: overrides.get(name) or environment.get(f"LAKELEDGER_{name.upper()}") for name in ("url", "warehouse", "tenant", "metadata")
+    }
     changed: dict[str, Any] = {name: _from_here(name, value) for name, value in given.items() if value}
     if changed.get("url", settings.url) != settings.url:
         changed.setdefault("warehouse", None)  # The file's warehouse belongs to the file's ledger.

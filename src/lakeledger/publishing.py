@@ -106,6 +106,11 @@ class Publisher:
         with self._store.read() as tx:
             return publications.find(tx, store.get(tx, parse_name(name)))
 
+    def set_mode(self, name: str, mode: str | None) -> None:
+        """When other engines see the table from now on; None is as the ledger's setting says. Raises NotFound or Invalid."""
+        with self._store.write() as tx:
+            publications.set_mode(tx, store.get(tx, parse_name(name)), check_metadata(mode) if mode else None)
+
     def publish(self, name: str) -> Publication | None:
         """Let other engines see the table as it is now. Raises NotFound or Unpublishable.
 
