@@ -42,7 +42,7 @@ def with_polars(ledger: Ledger, name: str, snapshot_id: int) -> pa.Table:
 
 
 def with_duckdb(ledger: Ledger, name: str, snapshot_id: int) -> pa.Table:
-    location = ledger.publisher.find(name).metadata_location  # type: ignore[union-attr]  # it is published
+    location = ledger.tables.publication(name).metadata_location  # type: ignore[union-attr]  # it is published
     found = duckdb_session().sql(f"select * from iceberg_scan('{location}', snapshot_from_id => {snapshot_id})")
     return found.to_arrow_table()
 

@@ -10,9 +10,11 @@ from lakeledger import codec
 from lakeledger.commit import Commit, Effect
 from lakeledger.config import Settings, check_metadata
 from lakeledger.db import Store, Transaction
+from lakeledger.db.queries import statement
 from lakeledger.errors import Conflict, Fenced, Invalid
 from lakeledger.lake import Storage
 from lakeledger.lake.iceberg import Unpublishable
+from lakeledger.lake.iceberg.read_with import Published, read_with
 from lakeledger.lake.iceberg.stage import Base, Staged, load, remove, stage
 from lakeledger.names import TableName, parse_name
 from lakeledger.sync import Advance
@@ -23,6 +25,7 @@ from lakeledger.tables.publications import Plan, PointerMoved
 ATTEMPTS = 5
 # What was published last is kept at hand, for so many tables.
 BASES_KEPT = 32
+_SCHEMA = statement("select current_schema() as name")
 
 
 @dataclass(frozen=True)
@@ -68,7 +71,7 @@ class Publisher:
 
     def mode(self, tx: Transaction, table: Table | None, wanted: str | None = None) -> str:
         """When other engines see a new version: as is wanted, or as the table says, or as the ledger does. Raises Invalid."""
-        own = publications.find(tx, table) if table and wanted is None else None
+        own = store.publication(tx, table) if table and wanted is None else None
         return check_metadata(wanted or (own.mode if own else None) or self._settings.metadata)
 
     def commit(
@@ -101,11 +104,6 @@ class Publisher:
         names = ", ".join(str(change.table) for change in changes)
         raise Conflict(f"others published {names} {ATTEMPTS} times while it was being written: retry", retryable=True)
 
-    def find(self, name: str) -> Publication | None:
-        """What other engines see of a table, or None if nobody ever asked. Raises NotFound."""
-        with self._store.read() as tx:
-            return publications.find(tx, store.get(tx, parse_name(name)))
-
     def set_mode(self, name: str, mode: str | None) -> None:
         """When other engines see the table from now on; None is as the ledger's setting says. Raises NotFound or Invalid."""
         with self._store.write() as tx:
@@ -119,7 +117,7 @@ class Publisher:
         for _ in range(ATTEMPTS):
             with self._store.read() as tx:
                 table = store.get(tx, parse_name(name))
-                seen = publications.find(tx, table)
+                seen = store.publication(tx, table)
                 plan = publications.plan_current(tx, table, self._find_warehouse(), _now_ms())
             if plan is None:
                 return seen
@@ -133,6 +131,25 @@ class Publisher:
             else:
                 self._remember(staged)
         raise PointerMoved(name)
+
+    def read_with(self, engine: str, name: str) -> str:
+        """Code to paste that reads the table with another engine. Raises NotFound, Conflict if it is not published yet, or Invalid."""
+        with self._store.read() as tx:
+            table = store.get(tx, parse_name(name))
+            found = store.publication(tx, table)
+            schema = tx.one(_SCHEMA) if tx.dialect == "postgres" else None
+        if found is None or found.metadata_location is None:
+            why = f" ({found.problem})" if found and found.problem else ""
+            raise Conflict(f"{table.name} is not published{why}: `lakeledger tables publish {table.name}` does that")
+        place = Published(
+            self._settings.database_url,
+            schema["name"] if schema else None,
+            self._settings.tenant,
+            table.name,
+            found.metadata_location,
+            self._find_warehouse(),
+        )
+        return read_with(engine, place)
 
     def _prepare(self, changes: Sequence[Change], about: Mapping[str, str]) -> list[Effect]:
         """The effects that publish these changes, or say why they cannot be."""

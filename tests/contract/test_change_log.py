@@ -244,7 +244,7 @@ def test_what_was_rolled_back_is_not_told(ledger: Ledger) -> None:
 def test_one_statement_that_changes_many_rows_is_told_row_by_row(ledger: Ledger) -> None:
     append(ledger, *(new_file(f"f{index}") for index in range(7)))
     seen = head(ledger)
-    execute(ledger, "update table_files set iceberg_metadata_state = 'completed'")
+    execute(ledger, "update table_files set file_type = 'orc'")
     found = ledger.changes.after(seen)
     assert told(found) == [("table_files", "UPDATE")] * 7
     assert len({each.key for each in found}) == 7

@@ -159,11 +159,11 @@ def test_who_is_overtaken_again_and_again_gives_way(ledger: Ledger) -> None:
 
 def test_what_is_refused_leaves_neither_a_pointer_nor_metadata(ledger: Ledger) -> None:
     append(ledger, (1, MONDAY, "a"))
-    before, pointer = metadata_files(ledger), ledger.publisher.find("shop.orders")
+    before, pointer = metadata_files(ledger), ledger.tables.publication("shop.orders")
     gone = change(ledger, new_file(ledger, [(2, MONDAY, "b")]), operation="overwrite", retires=Files(frozenset(["data/gone"])))
     with pytest.raises(Conflict, match="while it was being overwritten"):
         put(ledger, gone)
-    assert (metadata_files(ledger), ledger.publisher.find("shop.orders")) == (before, pointer)
+    assert (metadata_files(ledger), ledger.tables.publication("shop.orders")) == (before, pointer)
 
 
 def test_a_batch_that_is_there_already_is_not_published_again(ledger: Ledger) -> None:
@@ -188,12 +188,12 @@ def test_a_batch_that_is_there_already_is_not_published_again(ledger: Ledger) ->
 def test_what_iceberg_cannot_hold_is_committed_and_says_why_it_is_not_seen(ledger: Ledger, more: dict[str, Any], why: str) -> None:
     made = put(ledger, change(ledger, new_file(ledger, [(1, MONDAY, "a")]), **more))
     assert made.tables[0].version == 1
-    found = ledger.publisher.find("shop.orders")
+    found = ledger.tables.publication("shop.orders")
     assert found is not None
     assert (found.version, found.metadata_location, found.problem_version) == (0, None, 1)
     assert why in (found.problem or "")
     put(ledger, change(ledger, new_file(ledger, [(2, MONDAY, "b")]), operation="overwrite", retires="all"))
-    found = ledger.publisher.find("shop.orders")
+    found = ledger.tables.publication("shop.orders")
     assert found is not None
     assert (found.version, found.problem) == (2, None)
     assert seen(ledger) == [2]
@@ -204,7 +204,7 @@ def test_what_was_not_published_with_its_commit_is_caught_up_with_in_one_snapsho
     append(ledger, (2, MONDAY, "b"), mode="async")
     put(ledger, change(ledger, new_file(ledger, [(3, TUESDAY, "c")]), operation="overwrite", retires="all"), mode="async")
     append(ledger, (4, TUESDAY, "d"), mode="async")
-    found = ledger.publisher.find("shop.orders")
+    found = ledger.tables.publication("shop.orders")
     assert found is not None
     assert found.version == 1
     assert (ledger.publisher.publish("shop.orders") or found).version == 4

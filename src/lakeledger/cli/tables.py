@@ -6,9 +6,9 @@ from collections.abc import Sequence
 
 import click
 
-from lakeledger.cli import columns, show, storage
+from lakeledger.cli import columns, publish, show, storage
 from lakeledger.cli.options import Options, paged, shared
-from lakeledger.tables import Snapshot, Table, TableMetadata
+from lakeledger.tables import Publication, Snapshot, Table, TableMetadata
 
 MAX_VERSION = 2**63 - 1
 LAST_COMMITS = 5
@@ -21,6 +21,8 @@ def tables() -> None:
 
 tables.add_command(storage.verify)
 tables.add_command(storage.sweep)
+tables.add_command(publish.publish)
+tables.add_command(publish.read_with)
 tables.add_command(columns.add_column)
 tables.add_command(columns.rename_column)
 tables.add_command(columns.drop_column)
@@ -66,7 +68,10 @@ def print_tables(found: Sequence[Table]) -> None:
 
 @tables.command("show")
 @click.argument("name")
-@shared('{"table": row of tables, "stats": row of table_stats, "metadata": row of table_metadata, "snapshots": [row of table_snapshots]}')
+@shared(
+    '{"table": row of tables, "stats": row of table_stats, "metadata": row of table_metadata, '
+    '"publication": row of table_publications, "snapshots": [row of table_snapshots]}'
+)
 def show_table(options: Options, name: str) -> None:
     """One table: figures, layout, columns, last commits.
 
@@ -76,11 +81,12 @@ def show_table(options: Options, name: str) -> None:
         table = ledger.tables.get(name)
         stats = ledger.tables.stats(name)
         metadata = ledger.tables.metadata(name)
+        publication = ledger.tables.publication(name)
         snapshots = ledger.tables.history(name, LAST_COMMITS)
     if options.as_json:
-        show.print_json({"table": table, "stats": stats, "metadata": metadata, "snapshots": snapshots})
+        show.print_json({"table": table, "stats": stats, "metadata": metadata, "publication": publication, "snapshots": snapshots})
         return
-    show.print_facts(_facts(table, metadata))
+    show.print_facts({**_facts(table, metadata), "published": _published(publication)})
     if metadata:
         show.print_table(["~column", "~type", ""], _column_rows(metadata))
     show.print_table(*_snapshot_table(snapshots), title="last commits")
@@ -152,6 +158,14 @@ def _facts(table: Table, metadata: TableMetadata | None) -> dict[str, show.Cell 
         "changed": show.moment(table.last_modified),
         "created": show.moment(table.created_at),
     }
+
+
+def _published(publication: Publication | None) -> str | None:
+    """What other engines see of it, and why no more."""
+    if publication is None:
+        return None
+    seen = f"version {show.count(publication.version)}, as Iceberg" if publication.version else "no version yet"
+    return f"{seen}; not version {show.count(publication.problem_version)}: {publication.problem}" if publication.problem else seen
 
 
 def _column_rows(metadata: TableMetadata) -> Sequence[tuple[str, str, str]]:

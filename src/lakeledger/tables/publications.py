@@ -35,12 +35,6 @@ class Plan:
     is_fresh: bool
 
 
-def find(tx: Transaction, table: Table) -> Publication | None:
-    """What is published of the table, or None if nobody ever asked."""
-    row = tx.one(sql.find_publication, table_id=table.table_id)
-    return Publication(**row) if row else None
-
-
 def set_mode(tx: Transaction, table: Table, mode: str | None) -> None:
     """How the table is published from now on; None is as the ledger's setting says."""
     tx.execute(sql.put_publication_mode, table_id=table.table_id, mode=mode)
@@ -83,7 +77,7 @@ def plan_change(tx: Transaction, change: Change, warehouse: str, at_ms: int, abo
 
 def plan_current(tx: Transaction, table: Table, warehouse: str, at_ms: int) -> Plan | None:
     """The step to the version that the table has now, or None if that is published. Raises Unpublishable."""
-    seen, snapshot, known = find(tx, table), store.snapshot(tx, table), store.metadata(tx, table)
+    seen, snapshot, known = store.publication(tx, table), store.snapshot(tx, table), store.metadata(tx, table)
     if known is None or (seen and seen.version == snapshot.version and _is_in_place(seen, placed(table.location, warehouse))):
         return None
     kept = {"version": str(snapshot.version), "operation": snapshot.operation, "run-id": snapshot.run_id}
@@ -109,7 +103,7 @@ def _plan(tx: Transaction, table: Table | None, new: _Next, warehouse: str, at_m
     if new.schema.layout.format != "parquet":
         raise Unpublishable(f"Iceberg has no {new.schema.layout.format} files: write {new.name} as parquet to publish it")
     location = placed(new.location, warehouse)
-    seen = find(tx, table) if table else None
+    seen = store.publication(tx, table) if table else None
     is_in_place = seen is not None and _is_in_place(seen, location)
     since = seen.version if seen and is_in_place else 0
     leaving = _leaving(tx, table, new.change) if table and new.change and new.change.retires else frozenset()

@@ -16,7 +16,7 @@ from lakeledger.names import parse_name
 from lakeledger.runs import Worker
 from lakeledger.runs.recovery import NoteLost
 from lakeledger.tables import store, sweep, verify
-from lakeledger.tables.model import DataFile, Snapshot, Table, TableMetadata, TableStats, View
+from lakeledger.tables.model import DataFile, Publication, Snapshot, Table, TableMetadata, TableStats, View
 
 
 @dataclass(frozen=True)
@@ -51,6 +51,11 @@ class Tables:
         """The table's latest schema version and layout. Raises NotFound."""
         with self._store.read() as tx:
             return store.metadata(tx, store.get(tx, parse_name(name)))
+
+    def publication(self, name: str) -> Publication | None:
+        """What other engines see of the table, or None if nobody ever asked. Raises NotFound."""
+        with self._store.read() as tx:
+            return store.publication(tx, store.get(tx, parse_name(name)))
 
     def stats(self, name: str) -> TableStats:
         """How big a table is. Raises NotFound."""

@@ -11,7 +11,7 @@ from lakeledger.db.queries import load
 from lakeledger.errors import Invalid, NotFound
 from lakeledger.names import TableName
 from lakeledger.runs.explain import Visible
-from lakeledger.tables.model import DataFile, Layout, Snapshot, Table, TableMetadata, TableStats, View
+from lakeledger.tables.model import DataFile, Layout, Publication, Snapshot, Table, TableMetadata, TableStats, View
 from lakeledger.tables.schema import Schema
 
 sql = load("lakeledger.tables")
@@ -42,6 +42,12 @@ def stats(tx: Transaction, table: Table) -> TableStats:
     if row := tx.one(sql.get_stats, table_id=table.table_id):
         return TableStats(**row)
     raise NotFound(f"table {table.name} has no statistics")
+
+
+def publication(tx: Transaction, table: Table) -> Publication | None:
+    """What is published of the table, or None if nobody ever asked."""
+    row = tx.one(sql.find_publication, table_id=table.table_id)
+    return Publication(**row) if row else None
 
 
 def metadata(tx: Transaction, table: Table, schema_version: int | None = None) -> TableMetadata | None:
