@@ -74,6 +74,7 @@ def _manifest(spec: Entry, types: Mapping[int, Any]) -> Entry:
     partition = [
         _field(each["field-id"], each["name"], PARTITION_TYPES[types[each["source-id"]]], optional=True) for each in spec["fields"]
     ]
+    # What may be missing is written as empty: to try which of two types a value has would take longer than to write it.
     file = [
         _field(134, "content", "int"),
         _field(100, "file_path", "string"),
@@ -81,10 +82,10 @@ def _manifest(spec: Entry, types: Mapping[int, Any]) -> Entry:
         _field(102, "partition", {"type": "record", "name": "r102", "fields": partition}),
         _field(103, "record_count", "long"),
         _field(104, "file_size_in_bytes", "long"),
-        _field(109, "value_counts", _map(119, 120, "long"), optional=True),
-        _field(110, "null_value_counts", _map(121, 122, "long"), optional=True),
-        _field(125, "lower_bounds", _map(126, 127, "bytes"), optional=True),
-        _field(128, "upper_bounds", _map(129, 130, "bytes"), optional=True),
+        _field(109, "value_counts", _map(119, 120, "long")),
+        _field(110, "null_value_counts", _map(121, 122, "long")),
+        _field(125, "lower_bounds", _map(126, 127, "bytes")),
+        _field(128, "upper_bounds", _map(129, 130, "bytes")),
     ]
     entry = [
         _field(0, "status", "int"),
