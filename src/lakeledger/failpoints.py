@@ -7,10 +7,11 @@ from collections.abc import Callable
 BEFORE_WRITE = "before_write"
 MID_WRITE = "mid_write"
 AFTER_WRITE = "after_write"
+AFTER_STAGE = "after_stage"  # other engines' metadata is written, and nobody points at it
 IN_TRANSACTION = "in_transaction"
 AFTER_COMMIT = "after_commit"
 
-ALL = (BEFORE_WRITE, MID_WRITE, AFTER_WRITE, IN_TRANSACTION, AFTER_COMMIT)
+ALL = (BEFORE_WRITE, MID_WRITE, AFTER_WRITE, AFTER_STAGE, IN_TRANSACTION, AFTER_COMMIT)
 
 BEFORE_EVENT = "before_event"
 AFTER_EVENT = "after_event"

@@ -6,7 +6,7 @@ from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from time import time
 
-from lakeledger import codec
+from lakeledger import codec, failpoints
 from lakeledger.commit import Commit, Effect
 from lakeledger.config import Settings, check_metadata
 from lakeledger.db import Store, Transaction
@@ -90,6 +90,7 @@ class Publisher:
             return work(changes, ())
         for _ in range(ATTEMPTS):
             effects = self._prepare(changes, {"run-id": run_id, **_positions(moves)})
+            failpoints.reach(failpoints.AFTER_STAGE)
             published = {each.table for each in effects if isinstance(each, Pointer)}
             try:
                 made = work([replace(change, is_published=change.table in published) for change in changes], effects)
