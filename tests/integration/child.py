@@ -30,7 +30,7 @@ PARALLEL = 4
 
 def crash(url: str, warehouse: str, document: str, point: str) -> None:
     path = Path(document)
-    with lakeledger.open(Settings(url, warehouse, spark=SPARK)) as ledger:
+    with lakeledger.open(Settings(url, warehouse, metadata="sync", spark=SPARK)) as ledger:
         kill_at(point)
         ledger.run_modules(documents.load(path), path.parent)
     sys.exit(f"{point} was never reached")
