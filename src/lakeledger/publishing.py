@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
+from contextlib import suppress
 from dataclasses import dataclass, field, replace
 from time import time
 
@@ -11,7 +12,7 @@ from lakeledger.commit import Commit, Effect
 from lakeledger.config import Settings, check_metadata
 from lakeledger.db import Store, Transaction
 from lakeledger.db.queries import statement
-from lakeledger.errors import Conflict, Fenced, Invalid
+from lakeledger.errors import Conflict, Fenced, Invalid, Unavailable
 from lakeledger.lake import Storage
 from lakeledger.lake.iceberg import Unpublishable
 from lakeledger.lake.iceberg.read_with import Published, read_with
@@ -19,8 +20,10 @@ from lakeledger.lake.iceberg.stage import Base, Staged, load, remove, stage
 from lakeledger.names import TableName, parse_name
 from lakeledger.sync import Advance
 from lakeledger.tables import Change, Publication, Table, publications, store
-from lakeledger.tables.publications import Plan, PointerMoved
+from lakeledger.tables.publications import Plan, PointerMoved, Surroundings
 
+# How many versions may wait to be published.
+MOST_BEHIND = 1_000
 # How often metadata is made anew because somebody else was faster.
 ATTEMPTS = 5
 # What was published last is kept at hand, for so many tables.
@@ -68,11 +71,17 @@ class Publisher:
     _settings: Settings
     _find_warehouse: Callable[[], str]
     _bases: dict[str, Base] = field(default_factory=dict)
+    _lost: set[str] = field(default_factory=set)
 
     def mode(self, tx: Transaction, table: Table | None, wanted: str | None = None) -> str:
-        """When other engines see a new version: as is wanted, or as the table says, or as the ledger does. Raises Invalid."""
+        """When other engines see a new version: as is wanted, or as the table says, or as the ledger does. Raises Invalid.
+
+        If too many versions wait to be published, the next one takes them along: who writes faster than anybody publishes is held back.
+        """
         own = store.publication(tx, table) if table and wanted is None else None
-        return check_metadata(wanted or (own.mode if own else None) or self._settings.metadata)
+        mode = check_metadata(wanted or (own.mode if own else None) or self._settings.metadata)
+        is_behind = table is not None and own is not None and 0 < own.version < table.current_version - MOST_BEHIND
+        return "sync" if mode == "async" and is_behind and not (own and own.problem) else mode
 
     def commit(
         self,
@@ -89,10 +98,11 @@ class Publisher:
         if mode != "sync":
             return work(changes, ())
         for _ in range(ATTEMPTS):
-            effects = self._prepare(changes, {"run-id": run_id, **_positions(moves)})
-            failpoints.reach(failpoints.AFTER_STAGE)
-            published = {each.table for each in effects if isinstance(each, Pointer)}
+            effects: list[Effect] = []
             try:
+                effects += self._prepare(changes, {"run-id": run_id, **_positions(moves)})
+                failpoints.reach(failpoints.AFTER_STAGE)
+                published = {each.table for each in effects if isinstance(each, Pointer)}
                 made = work([replace(change, is_published=change.table in published) for change in changes], effects)
             except PointerMoved:
                 self._discard(effects)
@@ -111,27 +121,74 @@ class Publisher:
             publications.set_mode(tx, store.get(tx, parse_name(name)), check_metadata(mode) if mode else None)
 
     def publish(self, name: str) -> Publication | None:
-        """Let other engines see the table as it is now. Raises NotFound or Unpublishable.
+        """Let other engines see the table as it is now. Raises NotFound, or Unpublishable, which the ledger then knows.
 
         If somebody else publishes it at the same moment, theirs counts.
         """
         for _ in range(ATTEMPTS):
             with self._store.read() as tx:
                 table = store.get(tx, parse_name(name))
-                seen = store.publication(tx, table)
-                plan = publications.plan_current(tx, table, self._find_warehouse(), _now_ms())
-            if plan is None:
-                return seen
-            staged = self._stage(plan)
-            try:
-                with self._store.write() as tx:
-                    publications.point(tx, table, plan, staged.metadata_location, staged.manifest_list, staged.iceberg_snapshot_id)
-                    publications.complete(tx, table, seen.version if seen else 0, plan.step.version)
-            except PointerMoved:
-                remove(self._storage(plan), staged.paths)
-            else:
-                self._remember(staged)
+            if not self._catch_up(table):
+                return self._find(table)
         raise PointerMoved(name)
+
+    def publish_late(self, table_id: str) -> int:
+        """Publish the table if it is one that follows its commits; up to which version others see it now, or would if they could."""
+        with self._store.read() as tx:
+            table = store.find_by_id(tx, table_id)
+            mode = self.mode(tx, table) if table else "off"
+        if table is None or mode == "off":
+            return 0
+        try:
+            published = self.publish(str(table.name))
+        except Unpublishable:
+            return table.current_version
+        return published.version if published else 0
+
+    def _find(self, table: Table) -> Publication | None:
+        with self._store.read() as tx:
+            return store.publication(tx, table)
+
+    def _catch_up(self, table: Table) -> bool:
+        """Publish the version that the table has now; False if there is nothing to do."""
+        try:
+            with self._store.read() as tx:
+                plan = publications.plan_current(tx, table, self._around())
+            if plan is None:
+                return False
+            staged = self._stage_late(table, plan)
+        except PointerMoved:
+            return True
+        except Unpublishable as error:
+            with self._store.write() as tx:
+                publications.note_problem(tx, table, table.current_version, str(error))
+            raise
+        try:
+            with self._store.write() as tx:
+                publications.point(tx, table, plan, staged.metadata_location, staged.manifest_list, staged.iceberg_snapshot_id)
+                publications.mark(tx, table, plan.step.version, "completed")
+        except PointerMoved:
+            remove(self._storage(plan), staged.paths)
+        else:
+            self._remember(staged)
+        return True
+
+    def _stage_late(self, table: Table, plan: Plan) -> Staged:
+        self._mark(table, plan, "processing")
+        try:
+            return self._stage(plan)
+        except BaseException:
+            with suppress(Unavailable):  # Its files are found by their versions: the word is for people.
+                self._mark(table, plan, "failed")
+            raise
+
+    def forget(self) -> None:
+        """Read what was published anew: somebody else has worked on the warehouse."""
+        self._bases.clear()
+
+    def _mark(self, table: Table, plan: Plan, state: str) -> None:
+        with self._store.write() as tx:
+            publications.mark(tx, table, plan.step.version, state)
 
     def read_with(self, engine: str, name: str) -> str:
         """Code to paste that reads the table with another engine. Raises NotFound, Conflict if it is not published yet, or Invalid."""
@@ -162,7 +219,7 @@ class Publisher:
 
     def _plan(self, tx: Transaction, change: Change, about: Mapping[str, str]) -> Plan | Problem:
         try:
-            return publications.plan_change(tx, change, self._find_warehouse(), _now_ms(), about)
+            return publications.plan_change(tx, change, self._around(), about)
         except Unpublishable as error:
             return Problem(change.table, str(error))
 
@@ -175,9 +232,18 @@ class Publisher:
     def _stage(self, plan: Plan) -> Staged:
         storage, location = self._storage(plan), plan.base_location
         base = None
-        if location and not plan.is_fresh:
-            base = self._bases.get(location) or load(storage, location, plan.step.location)
-        return stage(storage, base, plan.step)
+        try:
+            if location and not plan.is_fresh:
+                base = self._bases.get(location) or load(storage, location, plan.step.location)
+            return stage(storage, base, plan.step)
+        except FileNotFoundError as error:
+            # Somebody has removed metadata that the next goes on from: it is made anew from what the ledger knows.
+            self._lost.add(location or "")
+            self._bases.pop(location or "", None)
+            raise PointerMoved(plan.step.location) from error
+
+    def _around(self) -> Surroundings:
+        return Surroundings(self._find_warehouse(), round(time() * 1000), self._lost)
 
     def _storage(self, plan: Plan) -> Storage:
         return Storage(plan.step.location, self._settings.s3)
@@ -201,10 +267,6 @@ class Publisher:
         self._bases[staged.metadata_location] = staged.base
         while len(self._bases) > BASES_KEPT:
             self._bases.pop(next(iter(self._bases)))
-
-
-def _now_ms() -> int:
-    return round(time() * 1000)
 
 
 def _positions(moves: Sequence[Advance]) -> dict[str, str]:

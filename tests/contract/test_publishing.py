@@ -16,8 +16,9 @@ from pyarrow import parquet
 import lakeledger
 from contract.making import rows as select
 from iceberg_readers import READERS, catalog, plain
-from lakeledger import Conflict, Ledger, clock
+from lakeledger import Conflict, Ledger, clock, publishing
 from lakeledger.commit import Commit, Effect, commit
+from lakeledger.lake.iceberg import Unpublishable
 from lakeledger.lake.iceberg.manifests import MANIFESTS_MERGED_AT
 from lakeledger.lake.iceberg.stage import SNAPSHOTS_KEPT
 from lakeledger.lake.parquet import Parquet
@@ -282,3 +283,75 @@ def test_all_tables_are_read_alike(ledger: Ledger) -> None:
     snapshot = ledger.tables.history("shop.orders")[0]
     found = {name: plain(read(ledger, "shop.orders", snapshot.iceberg_snapshot_id or 0)) for name, read in READERS.items()}
     assert found["pyiceberg"] == found["polars"] == found["duckdb"]
+
+
+def test_a_storage_that_is_away_is_told_of_each_file_and_made_up_for(ledger: Ledger) -> None:
+    append(ledger, (1, MONDAY, "a"))
+    append(ledger, (2, MONDAY, "b"), mode="async")
+    folder = Path(ledger.warehouse, ORDERS.folder, "metadata")
+    folder.rename(folder.with_name("away"))
+    folder.write_bytes(b"no folder")
+    ledger.publisher.forget()
+    with pytest.raises(lakeledger.Failed):
+        ledger.publisher.publish("shop.orders")
+    assert states(ledger) == ["completed", "failed"]
+    folder.unlink()
+    folder.with_name("away").rename(folder)
+    ledger.publisher.publish("shop.orders")
+    assert states(ledger) == ["completed", "completed"]
+    assert seen(ledger) == [1, 2]
+
+
+def test_what_cannot_be_published_afterwards_says_why(ledger: Ledger) -> None:
+    odd = {"fields": [*SCHEMA["fields"], {"name": "odd", "type": "variant", "nullable": True, "metadata": {}}]}
+    put(ledger, change(ledger, new_file(ledger, [(1, MONDAY, "a")]), schema=odd), mode="async")
+    with pytest.raises(Unpublishable, match="column odd"):
+        ledger.publisher.publish("shop.orders")
+    found = ledger.tables.publication("shop.orders")
+    assert found is not None
+    assert (found.problem_version, "odd" in (found.problem or "")) == (1, True)
+
+
+def test_who_writes_faster_than_anybody_publishes_takes_the_rest_along(ledger: Ledger, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(publishing, "MOST_BEHIND", 3)
+    append(ledger, (0, MONDAY, "a"))
+    ledger.publisher.set_mode("shop.orders", "async")
+    for number in range(1, 7):
+        with ledger.store.read() as tx:
+            mode = ledger.publisher.mode(tx, ledger.tables.get("shop.orders"))
+        append(ledger, (number, MONDAY, "b"), mode=mode)
+    found = ledger.tables.publication("shop.orders")
+    assert found is not None
+    assert found.version == 6
+    with catalog(ledger) as opened:
+        assert [each.sequence_number for each in opened.load_table("shop.orders").metadata.snapshots] == [1, 6]
+
+
+def states(ledger: Ledger) -> list[str]:
+    return [
+        row["iceberg_metadata_state"] for row in select(ledger, "select iceberg_metadata_state from table_files order by added_version")
+    ]
+
+
+@pytest.mark.parametrize("kind", ["table.metadata.json", "list.avro", "manifest-0.avro"])
+@pytest.mark.parametrize("mode", ["sync", "async"])
+def test_metadata_that_somebody_removed_is_made_anew(ledger: Ledger, kind: str, mode: str) -> None:
+    append(ledger, (1, MONDAY, "a"))
+    append(ledger, (2, MONDAY, "b"))
+    for path in Path(ledger.warehouse, ORDERS.folder, "metadata").glob(f"*{kind}"):
+        path.unlink()
+    ledger.publisher.forget()
+    put(
+        ledger,
+        change(ledger, new_file(ledger, [(3, TUESDAY, "c")]), operation="overwrite", retires=Partitions(frozenset(["day=none"]))),
+        mode=mode,
+    )
+    ledger.publisher.publish("shop.orders")
+    if kind == "manifest-0.avro":  # nothing that was removed had to be read
+        put(
+            ledger,
+            change(ledger, new_file(ledger, [(4, MONDAY, "d")]), operation="overwrite", retires=Partitions(frozenset([f"day={MONDAY}"]))),
+        )
+        assert seen(ledger) == [3, 4]
+    else:
+        assert seen(ledger) == [1, 2, 3]

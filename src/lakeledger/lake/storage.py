@@ -109,8 +109,13 @@ class Storage:
 
     def read(self, path: str) -> bytes:
         """A small file's content. Raises FileNotFoundError."""
-        with self.reading(path), self.filesystem.open_input_stream(self.inner(path)) as stream:
-            return bytes(stream.read())
+        try:
+            with self.filesystem.open_input_stream(self.inner(path)) as stream:
+                return bytes(stream.read())
+        except FileNotFoundError:
+            raise
+        except OSError as error:
+            raise self._failure(error, f"read {self.root}/{path}") from error
 
     def checksum(self, path: str) -> str:
         """SHA-256 of a file's content. Raises FileNotFoundError."""

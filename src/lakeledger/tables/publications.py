@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Container, Mapping, Sequence
 from dataclasses import dataclass
 
 from lakeledger import codec
@@ -48,9 +48,9 @@ def point(tx: Transaction, table: Table, plan: Plan, metadata_location: str, man
     tx.execute(sql.publish_snapshot, **told, manifest_list=manifest_list, iceberg_snapshot_id=iceberg_snapshot_id)
 
 
-def complete(tx: Transaction, table: Table, since: int, version: int) -> None:
-    """Mark the files of these versions as published."""
-    tx.execute(sql.set_iceberg_state, table_id=table.table_id, since=since, version=version, state="completed")
+def mark(tx: Transaction, table: Table, version: int, state: str) -> None:
+    """Note how far the publishing of the files up to a version is: processing, completed or failed."""
+    tx.execute(sql.set_iceberg_state, table_id=table.table_id, version=version, state=state)
 
 
 def note_problem(tx: Transaction, table: Table, version: int, problem: str) -> None:
@@ -58,32 +58,41 @@ def note_problem(tx: Transaction, table: Table, version: int, problem: str) -> N
     tx.execute(sql.note_problem, table_id=table.table_id, version=version, problem=problem)
 
 
-def plan_change(tx: Transaction, change: Change, warehouse: str, at_ms: int, about: Mapping[str, str]) -> Plan:
+@dataclass(frozen=True)
+class Surroundings:
+    """Where the warehouse is, what time it is, and the metadata files that are lost: what they published is published anew."""
+
+    warehouse: str
+    at_ms: int
+    lost: Container[str] = ()
+
+    def goes_on(self, seen: Publication | None, location: str) -> bool:
+        """Whether what is published is there, where the table is: paths in Iceberg are whole, so one that was moved is published anew."""
+        found = seen.metadata_location if seen else None
+        return found is not None and found.startswith(f"{location}/") and found not in self.lost
+
+
+def plan_change(tx: Transaction, change: Change, around: Surroundings, about: Mapping[str, str]) -> Plan:
     """The step to the version that the change will make, if nobody is faster. Raises Unpublishable, Invalid or Conflict."""
     table = store.find(tx, change.table)
     known = store.metadata(tx, table) if table else None
     version = table.current_version + 1 if table else 1
     kept = {"version": str(version), "operation": change.operation, **({"batch-id": change.batch_id} if change.batch_id else {}), **about}
-    new = [_added(placed(change.location, warehouse), file.path, file.size, file.rows, file.bounds) for file in change.files]
-    return _plan(
-        tx,
-        table,
-        _Next(change.table, change.location, version, change.snapshot_id, foresee(change, known), change, new),
-        warehouse,
-        at_ms,
-        kept,
-    )
+    location = placed(change.location, around.warehouse)
+    files = [_added(location, file.path, file.size, file.rows, file.bounds) for file in change.files]
+    return _plan(tx, table, _Next(change.table, location, version, change.snapshot_id, foresee(change, known), change, files), around, kept)
 
 
-def plan_current(tx: Transaction, table: Table, warehouse: str, at_ms: int) -> Plan | None:
+def plan_current(tx: Transaction, table: Table, around: Surroundings) -> Plan | None:
     """The step to the version that the table has now, or None if that is published. Raises Unpublishable."""
     seen, snapshot, known = store.publication(tx, table), store.snapshot(tx, table), store.metadata(tx, table)
-    if known is None or (seen and seen.version == snapshot.version and _is_in_place(seen, placed(table.location, warehouse))):
+    location = placed(table.location, around.warehouse)
+    if known is None or (seen and seen.version == snapshot.version and around.goes_on(seen, location)):
         return None
     kept = {"version": str(snapshot.version), "operation": snapshot.operation, "run-id": snapshot.run_id}
     kept |= {"batch-id": snapshot.batch_id} if snapshot.batch_id else {}
     schema = NextSchema(known.schema_version, known.schema, known.columns, store.layout_of(known))
-    return _plan(tx, table, _Next(table.name, table.location, snapshot.version, snapshot.snapshot_id, schema), warehouse, at_ms, kept)
+    return _plan(tx, table, _Next(table.name, location, snapshot.version, snapshot.snapshot_id, schema), around, kept)
 
 
 @dataclass(frozen=True)
@@ -99,13 +108,13 @@ class _Next:
     files: Sequence[Added] = ()
 
 
-def _plan(tx: Transaction, table: Table | None, new: _Next, warehouse: str, at_ms: int, kept: Mapping[str, str]) -> Plan:
+def _plan(tx: Transaction, table: Table | None, new: _Next, around: Surroundings, kept: Mapping[str, str]) -> Plan:
     if new.schema.layout.format != "parquet":
         raise Unpublishable(f"Iceberg has no {new.schema.layout.format} files: write {new.name} as parquet to publish it")
-    location = placed(new.location, warehouse)
+    location = new.location
     seen = store.publication(tx, table) if table else None
-    is_in_place = seen is not None and _is_in_place(seen, location)
-    since = seen.version if seen and is_in_place else 0
+    goes_on = around.goes_on(seen, location)
+    since = seen.version if seen and goes_on else 0
     leaving = _leaving(tx, table, new.change) if table and new.change and new.change.retires else frozenset()
     rows = tx.all(sql.files_added_since, table_id=table.table_id, version=since) if table and since < table.current_version else []
     late = [
@@ -123,7 +132,7 @@ def _plan(tx: Transaction, table: Table | None, new: _Next, warehouse: str, at_m
         schema=new.schema.schema,
         schema_version=new.schema.version,
         operation=_operation(new, kept["operation"], since, has_gone=bool(gone)),
-        at_ms=at_ms,
+        at_ms=around.at_ms,
         partition_by=_partition_ids(new.schema),
         added=[*late, *new.files],
         removed=frozenset(f"{location}/{path}" for path in gone),
@@ -131,12 +140,7 @@ def _plan(tx: Transaction, table: Table | None, new: _Next, warehouse: str, at_m
         summary={f"{PROPERTY}.{name}": value for name, value in kept.items()} | {f"{PROPERTY}.schema-version": str(new.schema.version)},
         properties=_properties(tx.tenant_id, new),
     )
-    return Plan(step, seen.metadata_location if seen else None, is_fresh=not is_in_place)
-
-
-def _is_in_place(seen: Publication, location: str) -> bool:
-    """Whether what is published is where the table is: paths in Iceberg are whole, so one that was moved is published anew."""
-    return seen.metadata_location is not None and seen.metadata_location.startswith(f"{location}/")
+    return Plan(step, seen.metadata_location if seen else None, is_fresh=not goes_on)
 
 
 def _added(location: str, path: str, size: int, rows: int, bounds: Bounds) -> Added:

@@ -267,4 +267,7 @@ select 1 as found from table_files where tenant_id = :tenant_id and table_id = :
 
 -- name: set_iceberg_state
 update table_files set iceberg_metadata_state = :state
- where tenant_id = :tenant_id and table_id = :table_id and added_version > :since and added_version <= :version and iceberg_metadata_state <> :state
+ where tenant_id = :tenant_id and table_id = :table_id and added_version <= :version and iceberg_metadata_state in ('pending', 'processing', 'failed')
+
+-- name: find_table_by_id
+select * from tables where tenant_id = :tenant_id and table_id = :table_id

@@ -25,6 +25,12 @@ def find(tx: Transaction, name: TableName) -> Table | None:
     return Table(**row) if row else None
 
 
+def find_by_id(tx: Transaction, table_id: str) -> Table | None:
+    """The table with that id, or None."""
+    row = tx.one(sql.find_table_by_id, table_id=table_id)
+    return Table(**row) if row else None
+
+
 def get(tx: Transaction, name: TableName) -> Table:
     """The table. Raises NotFound."""
     if table := find(tx, name):

@@ -15,6 +15,9 @@ create table table_publications (
     updated_at                 timestamptz not null
 );
 
+-- What waits to be published is found without a walk through all that is.
+create index table_files_unpublished on table_files (table_id, added_version) where iceberg_metadata_state in ('pending', 'processing', 'failed');
+
 -- The catalog that other engines ask. It is a view, so that nobody but the ledger moves a table.
 create view iceberg_tables as
 select t.tenant_id as catalog_name, t.schema_name as table_namespace, t.table_name, p.metadata_location, p.previous_metadata_location,

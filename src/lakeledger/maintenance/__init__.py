@@ -1,0 +1,1 @@
+"""What follows the ledger's changes and keeps tables in order: components, each alone with the ledger."""
