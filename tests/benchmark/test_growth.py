@@ -11,7 +11,7 @@ from benchmark.conftest import median_ms, seconds
 from lakeledger import Ledger, clock
 from lakeledger.commit import commit
 from lakeledger.db.queries import statement
-from lakeledger.pipelines.effects import IngestionFacts
+from lakeledger.pipelines.effects import IngestionFacts, Stopwatch
 from lakeledger.runs import Counters
 from lakeledger.tables import Change, Layout, NewFile, parse_name
 
@@ -57,7 +57,7 @@ def append(ledger: Ledger) -> None:
     file = NewFile(path, 10**6, 1_000, "", "snappy", BOUNDS, datetime.now(UTC))
     with ledger.run("load", parameters={"day": "2026-01-01", "source": "shop"}) as run, ledger.store.write() as tx:
         change = Change(parse_name("bench.t"), "/bench", "append", SCHEMA, Layout(), [file], counters=Counters(1_000))
-        commit(tx, run.fence, [change], effects=[IngestionFacts(change.table, 1)])
+        commit(tx, run.fence, [change], effects=[IngestionFacts(change.table, Stopwatch())])
     with ledger.store.write() as tx:
         tx.execute(statement("update table_files set checksum = :sum where file_path = :path"), sum="a" * 64, path=path)
 

@@ -11,7 +11,7 @@ from benchmark.conftest import median_ms, seconds
 from lakeledger import Ledger, clock
 from lakeledger.commit import commit
 from lakeledger.db.queries import statement
-from lakeledger.pipelines.effects import IngestionFacts
+from lakeledger.pipelines.effects import IngestionFacts, Stopwatch
 from lakeledger.runs import Counters, NewRun
 from lakeledger.runs import store as run_store
 from lakeledger.tables import Change, Layout, NewFile, parse_name
@@ -31,7 +31,7 @@ def test_commit_latency(ledger: Ledger, file_count: int, tmp_path: Path) -> None
             files = [NewFile(f"data/{batch}/{i}", 10**6, 1000, "", "snappy", BOUNDS, datetime.now(UTC)) for i in range(file_count)]
             change = Change(parse_name("bench.t"), str(tmp_path), "append", SCHEMA, Layout(), files, counters=Counters(1000))
             with ledger.store.write() as tx:
-                commit(tx, run.fence, [change], effects=[IngestionFacts(change.table, 1)])
+                commit(tx, run.fence, [change], effects=[IngestionFacts(change.table, Stopwatch())])
 
         one()
         times = [seconds(one) for _ in range(15)]

@@ -23,7 +23,7 @@ from lakeledger import Advance, Ledger, NumberPosition, Settings, clock
 from lakeledger.config import RetentionSettings, SparkSettings
 from lakeledger.errors import Fenced, LakeledgerError
 from lakeledger.lake import Storage
-from lakeledger.pipelines.effects import IngestionFacts
+from lakeledger.pipelines.effects import IngestionFacts, Stopwatch
 from lakeledger.pipelines.write import persist
 from lakeledger.runs import ActiveRun, ActiveStep, Counters
 from lakeledger.sync import parse_source
@@ -99,7 +99,7 @@ def load_a_file(ledger: Ledger, role: Role, run: ActiveRun, step: ActiveStep) ->
     move = Advance(origin, NumberPosition(number), expected_version=marker.version if marker else 0)
     attempted: list[Any] = []
     try:
-        persist(context, attempted, step.fence, [change], [move], [IngestionFacts(table, 1, origin.name)])
+        persist(context, attempted, step.fence, [change], [move], [IngestionFacts(table, Stopwatch(), origin.name)])
     except LakeledgerError:
         if not attempted:
             storage.remove_folder(folder)

@@ -17,7 +17,7 @@ from lakeledger.commit import Effect, commit
 from lakeledger.config import Settings
 from lakeledger.db import Row, Transaction
 from lakeledger.db.queries import statement
-from lakeledger.pipelines.effects import IngestionFacts, ReadFiles
+from lakeledger.pipelines.effects import IngestionFacts, ReadFiles, Stopwatch
 from lakeledger.runs import ActiveRun, ActiveStep, Counters, Fence
 from lakeledger.sync import Advance, SourceFile
 from lakeledger.tables import Change, Committed, NewFile, parse_name
@@ -54,14 +54,14 @@ def change(
     table: str = ORDERS,
     position: Advance | None = None,
     source_files: list[SourceFile] | None = None,
-    write_ms: int = 0,
+    watch: Stopwatch | None = None,
     **more: Any,
 ) -> Planned:
     """An append of these files as a load makes it, unless `more` says otherwise."""
     name = parse_name(table)
     location = f"/warehouse/{name.folder}"
     values = {"location": location, "operation": "append", "schema": SCHEMA, "layout": lakeledger.tables.Layout(), **more}
-    effects: list[Effect] = [IngestionFacts(name, write_ms, position.source.name if position else None)]
+    effects: list[Effect] = [IngestionFacts(name, watch or Stopwatch(), position.source.name if position else None)]
     if position and source_files:
         values["summary"] = {"source_files": len(source_files)}
         effects.append(ReadFiles(position.source, source_files))

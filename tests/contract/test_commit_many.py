@@ -23,7 +23,7 @@ from lakeledger import Advance, Conflict, Fenced, Ledger, NumberPosition
 from lakeledger.commit import Commit, Effect, commit
 from lakeledger.db import Transaction
 from lakeledger.db.queries import statement
-from lakeledger.pipelines.effects import IngestionFacts
+from lakeledger.pipelines.effects import IngestionFacts, Stopwatch
 from lakeledger.runs import ActiveRun, Counters
 from lakeledger.sync import parse_source
 from lakeledger.tables import Change, Files, Keys, Layout, NewFile, Partitions, parse_name
@@ -70,7 +70,7 @@ class Fails:
 
 def test_tables_positions_counters_and_facts_become_visible_together(ledger: Ledger) -> None:
     with ledger.run("load") as run, run.step("orders") as step, ledger.store.write() as tx:
-        facts = IngestionFacts(parse_name(ROWS), 5, "shop.orders")
+        facts = IngestionFacts(parse_name(ROWS), Stopwatch(), "shop.orders")
         done = commit(tx, step.fence, three(), [moved("shop.orders", 10), moved("shop.deletes", 3)], [facts])
     assert [str(each.table.name) for each in done.tables] == [ROWS, QUARANTINE, TOMBSTONES]
     assert [each.version for each in done.tables] == [1, 1, 1]
@@ -90,7 +90,7 @@ def test_an_effect_that_fails_leaves_nothing_behind(ledger: Ledger) -> None:
         before = dump(ledger)
         fails = Fails()
         with pytest.raises(ZeroDivisionError):
-            made(ledger, run, three("second"), [moved("shop.orders", 2)], [IngestionFacts(parse_name(ROWS), 5), fails])
+            made(ledger, run, three("second"), [moved("shop.orders", 2)], [IngestionFacts(parse_name(ROWS), Stopwatch()), fails])
         assert dump(ledger) == before
     assert [each.version for each in fails.seen[0].tables] == [2, 2, 2], "an effect sees what becomes visible with it"
 
@@ -116,7 +116,7 @@ def test_a_commit_that_is_there_is_found_whole(ledger: Ledger) -> None:
     with ledger.run("load") as run:
         first = made(ledger, run, three("monday"), [moved("shop.orders", 1)])
         before = dump(ledger)
-        again = made(ledger, run, three("monday"), [moved("shop.orders", 1)], [IngestionFacts(parse_name(ROWS), 5)])
+        again = made(ledger, run, three("monday"), [moved("shop.orders", 1)], [IngestionFacts(parse_name(ROWS), Stopwatch())])
         assert dump(ledger) == before
     assert (first.applied, again.applied) == (True, False)
     assert [each.snapshot for each in again.tables] == [each.snapshot for each in first.tables]
@@ -143,12 +143,12 @@ from contract.test_commit_many import moved, three
 from lakeledger import testing
 from lakeledger.commit import commit
 from lakeledger.names import parse_name
-from lakeledger.pipelines.effects import IngestionFacts
+from lakeledger.pipelines.effects import IngestionFacts, Stopwatch
 ledger = lakeledger.open(sys.argv[1], warehouse="/warehouse")
 testing.kill_at(sys.argv[2])
 with ledger.run("load") as run:
     with ledger.store.write() as tx:
-        facts = IngestionFacts(parse_name("silver.orders"), 5)
+        facts = IngestionFacts(parse_name("silver.orders"), Stopwatch())
         commit(tx, run.fence, three("monday"), [moved("shop.orders", 10), moved("shop.deletes", 3)], [facts])
     from lakeledger import failpoints
     failpoints.reach(failpoints.AFTER_COMMIT)

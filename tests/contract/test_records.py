@@ -8,6 +8,7 @@ import pytest
 
 from contract.making import AT, append, new_file, overwrite
 from lakeledger import Advance, Conflict, FilesPosition, Ledger, NumberPosition, records
+from lakeledger.pipelines.effects import Stopwatch
 from lakeledger.records import MetadataContext, MetadataTarget, NewRecord
 from lakeledger.sync import SourceFile, parse_source
 
@@ -26,10 +27,15 @@ def test_a_commit_leaves_its_volume(ledger: Ledger) -> None:
 
 
 def test_a_commit_leaves_how_long_it_took(ledger: Ledger) -> None:
-    append(ledger, new_file("a"), write_ms=1234)
+    watch = Stopwatch()
+    watch.laps |= {"write_ms": 1200, "publish_ms": 34}
+    append(ledger, new_file("a"), watch=watch)
     fact = ledger.records.latest("ingestion_runtime", "silver.orders")
     assert fact is not None
-    assert fact.payload == {"duration_ms": 1234, "retries": 0, "table_version": 1}
+    commit_ms = fact.payload["commit_ms"]
+    assert 0 <= commit_ms < 60_000
+    parts = {"write_ms": 1200, "publish_ms": 34, "commit_ms": commit_ms}
+    assert fact.payload == {"duration_ms": 1234 + commit_ms, **parts, "retries": 0, "table_version": 1}
     assert fact.target.source_id == "load"
 
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import time
 from collections.abc import Mapping
 from dataclasses import dataclass
 
@@ -18,12 +19,25 @@ from lakeledger.sync.schemas import store as schemas
 PRODUCER = "ingestion.v1"
 
 
+class Stopwatch:
+    """How long each part of a write took, in milliseconds."""
+
+    def __init__(self) -> None:
+        self.laps: dict[str, int] = {}
+        self._last = time.monotonic()
+
+    def lap(self, part: str) -> None:
+        """Say that a part is over; said again, it lasted until now."""
+        began, self._last = self._last, time.monotonic()
+        self.laps[part] = self.laps.get(part, 0) + round((self._last - began) * 1000)
+
+
 @dataclass(frozen=True)
 class IngestionFacts:
-    """How much was written to a table, and how long that took. A source without a name is the pipeline's."""
+    """How much was written to a table, and how long each part of that took. A source without a name is the pipeline's."""
 
     table: TableName
-    write_ms: int
+    watch: Stopwatch
     source: str | None = None
 
     def write(self, tx: Transaction, committed: Commit) -> None:
@@ -42,8 +56,10 @@ class IngestionFacts:
             "watermark": next((marker.position_data for marker in committed.markers), None),
             "source_files": summary.get("source_files", 0),
         }
+        self.watch.lap("commit_ms")
         runtime = {
-            "duration_ms": self.write_ms,
+            "duration_ms": sum(self.watch.laps.values()),
+            **self.watch.laps,
             "retries": run_store.earlier_attempts(tx, run, committed.fence.step_id),
             "table_version": made.version,
         }

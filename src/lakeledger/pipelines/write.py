@@ -2,10 +2,9 @@
 
 from __future__ import annotations
 
-import time
 from collections.abc import Callable, Mapping, Sequence
 from contextlib import suppress
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, field, replace
 from typing import TYPE_CHECKING, Any
 
 from lakeledger import clock, codec, failpoints
@@ -15,7 +14,7 @@ from lakeledger.errors import Failed, Invalid, Unavailable
 from lakeledger.lake import open_format
 from lakeledger.pipelines import Context, aside
 from lakeledger.pipelines.apply import MODES, Look, Refused, Rewrite, Saved, Target, Write
-from lakeledger.pipelines.effects import IngestionFacts, SourceSchema
+from lakeledger.pipelines.effects import IngestionFacts, SourceSchema, Stopwatch
 from lakeledger.pipelines.save import Shape, save
 from lakeledger.runs import Fence
 from lakeledger.sync import Advance
@@ -36,7 +35,7 @@ def write(context: Context, frame: DataFrame, spec: Write, fence: Fence) -> Comm
 
     The one exception is a Failed that says that the outcome is unknown.
     """
-    started = time.monotonic()
+    watch = Stopwatch()
     target, done = _plan(context, spec)
     if done:
         return done
@@ -51,11 +50,11 @@ def write(context: Context, frame: DataFrame, spec: Write, fence: Fence) -> Comm
         if spec.confirm:
             spec.confirm()
         judged = spec.judge(saved) if spec.judge else ()
-        took = round((time.monotonic() - started) * 1000)
-        facts = [IngestionFacts(spec.table, took, spec.position.source.name if spec.position else None)] if spec.is_ingestion else []
+        watch.lap("write_ms")
+        facts = [IngestionFacts(spec.table, watch, spec.position.source.name if spec.position else None)] if spec.is_ingestion else []
         made = [_change(spec, target, shape.schema, rewrite, saved)]
         made += [other.change(each) for other, each in zip(others, saved.asides, strict=True) if each.files]
-        return Planned(made, spec.moves, [*effects, *judged, *facts])
+        return Planned(made, spec.moves, [*effects, *judged, *facts], watch)
 
     with MODES[spec.mode](context, marked, spec, target) as rewrite:
         measures = {} if rewrite.measured is not None else look.measures
@@ -69,6 +68,7 @@ class Planned:
     changes: Sequence[Change]
     moves: Sequence[Advance] = ()
     effects: Sequence[Effect] = ()
+    watch: Stopwatch = field(default_factory=Stopwatch)
 
 
 def put(
@@ -91,6 +91,7 @@ def put(
     attempted: list[Commit] = []
 
     def commit_it(changes: Sequence[Change], pointers: Sequence[Effect]) -> Commit:
+        planned.watch.lap("publish_ms")
         return persist(context, attempted, fence, changes, planned.moves, [*planned.effects, *pointers])
 
     try:
