@@ -163,14 +163,17 @@ class Publisher:
             with self._store.write() as tx:
                 publications.note_problem(tx, table, table.current_version, str(error))
             raise
+        failpoints.reach(failpoints.AFTER_STAGE)
         try:
             with self._store.write() as tx:
                 publications.point(tx, table, plan, staged.metadata_location, staged.manifest_list, staged.iceberg_snapshot_id)
                 publications.mark(tx, table, plan.step.version, "completed")
+                failpoints.reach(failpoints.IN_TRANSACTION)
         except PointerMoved:
             remove(self._storage(plan), staged.paths)
         else:
             self._remember(staged)
+            failpoints.reach(failpoints.AFTER_COMMIT)
         return True
 
     def _stage_late(self, table: Table, plan: Plan) -> Staged:

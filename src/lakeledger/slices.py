@@ -132,10 +132,11 @@ class Slices:
         return Events(self.store, self.dead_letters)
 
     def subscribers(self) -> dict[str, Factory]:
-        """Who hears of changes, as what makes it from the ledger of a tenant: those of the settings. Raises Invalid."""
+        """Who hears of changes, as what makes it from the ledger of a tenant: components, and those of the settings. Raises Invalid."""
         from lakeledger.events.subscribers import configured
+        from lakeledger.maintenance import components
 
-        return configured(self.settings.subscribers, self.settings.base)
+        return {**components(), **configured(self.settings.subscribers, self.settings.base)}
 
     def astha(self, subscribers: Mapping[str, Factory] | None = None, *, tell: Callable[[str], None] = lambda _: None) -> Astha:
         """What delivers every change of every tenant to these subscribers and to those of the settings: use it in a `with` block.

@@ -1,7 +1,7 @@
 """The rows that events carry, one type per table of the registry.
 
-An event has the scalar columns of its row. Documents (a schema, bounds, a summary, parameters), a file's checksum and a run's heartbeat are
-not in the change log: `ledger.changes.load(event)` gives the whole row as it is now.
+An event has the scalar columns of its row. Documents (a schema, bounds, a summary, parameters), a file's checksum, its state in Iceberg and a
+run's heartbeat are not in the change log: `ledger.changes.load(event)` gives the whole row as it is now.
 """
 
 from __future__ import annotations
@@ -41,7 +41,7 @@ class TableMetadata:
 
 @dataclass(frozen=True)
 class TableFiles:
-    """A row of `table_files`, without `column_bounds` and `checksum`. `file_path` is relative to the table's location."""
+    """A row of `table_files`, without `column_bounds`, `checksum` and `iceberg_metadata_state`. `file_path`: from the table's location on."""
 
     id: str
     tenant_id: str
@@ -57,7 +57,6 @@ class TableFiles:
     added_version: int
     removed_version: int | None
     run_id: str
-    iceberg_metadata_state: str
     created_at: datetime
     modified_at: datetime
 
@@ -78,6 +77,8 @@ class TableSnapshots:
     trigger: str
     committed_at: datetime
     manifest_list: str | None
+    metadata_location: str | None
+    iceberg_snapshot_id: int | None
 
 
 @dataclass(frozen=True)

@@ -1,1 +1,18 @@
 """What follows the ledger's changes and keeps tables in order: components, each alone with the ledger."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any
+
+if TYPE_CHECKING:
+    from lakeledger.events.subscribers import Factory
+
+
+def components() -> dict[str, Factory]:
+    """The components that hear of changes, as what makes each from the ledger of a tenant."""
+    from lakeledger.maintenance.iceberg_updater import IcebergUpdater
+
+    def iceberg_updater(ledger: Any) -> IcebergUpdater:
+        return IcebergUpdater(ledger.store, ledger.publisher)
+
+    return {"iceberg_updater": iceberg_updater}
