@@ -191,8 +191,7 @@ def test_one_that_answers_is_not_taken_over(ledger: Ledger) -> None:
 
     def answer() -> None:
         while not stop.wait(0.02):
-            with ledger.store.write() as tx:
-                leadership.answer(tx, lease.token)
+            leadership.answer(ledger.database, lease.token)
 
     answering = threading.Thread(target=answer)
     answering.start()

@@ -8,14 +8,16 @@ import threading
 import time
 from collections.abc import Iterator
 from concurrent.futures import ThreadPoolExecutor
+from pathlib import Path
 
 import psycopg
 import pytest
 
 from contract.making import execute, opened, together, wait_until
 from contract.outages import restarting
+from empty_ledgers import new_sqlite_url
 from lakeledger import Ledger, NumberPosition
-from lakeledger.db import listening
+from lakeledger.db import listening, sqlite
 from postgres_server import Server
 
 LONG = 20.0
@@ -44,6 +46,16 @@ def test_a_commit_of_anybody_wakes_whoever_waits(ledger: Ledger, other: Ledger) 
             began = time.monotonic()
             assert waiting.result(LONG)
             assert time.monotonic() - began < LONG / 2
+
+
+def test_a_commit_of_this_process_is_not_polled_for(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(sqlite, "POLL_SECONDS", LONG)
+    with opened(new_sqlite_url(tmp_path)) as ledger, ThreadPoolExecutor(1) as pool:
+        waiting = pool.submit(ledger.database.wait, LONG, ledger.database.mark())
+        began = time.monotonic()
+        commit(ledger)
+        assert waiting.result(LONG)
+        assert time.monotonic() - began < LONG / 2
 
 
 def test_time_is_up_where_nobody_commits(ledger: Ledger, other: Ledger) -> None:

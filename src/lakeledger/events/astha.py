@@ -114,14 +114,13 @@ class Astha:
                 return lease
             if found and time.monotonic() - asked_at >= found.lease_seconds / 2:
                 asked_at = time.monotonic()
-                with self._store.write() as tx:
-                    leadership.suspect(tx, found)
+                leadership.suspect(self._store.database, found)
             self._failures.clear("")
             self._stop.wait(min(PAUSE_SECONDS, self._settings.lease_seconds / 3))
         return None
 
     def _lead(self, lease: Lease) -> None:
-        term = Term(self._store, lease, self._open_tenant, self._factories, self._settings, self._failures, time.monotonic())
+        term = Term(self._store.database, lease, self._open_tenant, self._factories, self._settings, self._failures, time.monotonic())
         self._term = term
         self._leads.set()
         self._tell(f"delivering to {', '.join(self._factories)}")

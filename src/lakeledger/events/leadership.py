@@ -20,6 +20,9 @@ from lakeledger.runs.worker import is_gone
 
 sql = load("lakeledger.events")
 
+# No tenant can be called so: whoever writes about the lease waits for the writers of none.
+NO_TENANT = "_astha"
+
 
 @dataclass(frozen=True)
 class Lease:
@@ -65,17 +68,20 @@ def take(database: Database, worker: Worker, seconds: float) -> Lease | None:
         return Lease(**row) if row else None
 
 
-def suspect(tx: Transaction, found: Lease) -> None:
+def suspect(database: Database, found: Lease) -> None:
     """Ask whoever leads whether it lives."""
-    tx.execute(sql.suspect_lease, token=found.token)
+    with database.transaction(NO_TENANT, write=True) as tx:
+        tx.execute(sql.suspect_lease, token=found.token)
 
 
-def answer(tx: Transaction, token: int) -> None:
+def answer(database: Database, token: int) -> None:
     """Say that it does. Raises Fenced if that came too late."""
-    if tx.execute(sql.answer_lease, token=token) != 1:
-        raise Fenced("another process delivers the events now")
+    with database.transaction(NO_TENANT, write=True) as tx:
+        if tx.execute(sql.answer_lease, token=token) != 1:
+            raise Fenced("another process delivers the events now")
 
 
-def release(tx: Transaction, token: int) -> None:
+def release(database: Database, token: int) -> None:
     """Let the next one lead at once."""
-    tx.execute(sql.release_lease, token=token)
+    with database.transaction(NO_TENANT, write=True) as tx:
+        tx.execute(sql.release_lease, token=token)

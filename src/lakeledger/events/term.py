@@ -11,7 +11,7 @@ from typing import Protocol
 
 from lakeledger.background import Failures
 from lakeledger.config import AsthaSettings
-from lakeledger.db import Store
+from lakeledger.db import Database, Store
 from lakeledger.errors import Fenced, LakeledgerError
 from lakeledger.events import feed, leadership, subscribers
 from lakeledger.events.feed import RegistryWatcher
@@ -54,7 +54,7 @@ class Term:
 
     def __init__(
         self,
-        store: Store,
+        database: Database,
         lease: Lease,
         open_tenant: Callable[[str], Tenant],
         factories: Mapping[str, Factory],
@@ -65,12 +65,12 @@ class Term:
         self.lease = lease
         self.is_over = False
         self.wake = threading.Event()
-        self._store = store
+        self._database = database
         self._open_tenant = open_tenant
         self._factories = factories
         self._settings = settings
         self._failures = failures
-        self._watcher = RegistryWatcher(store.database)
+        self._watcher = RegistryWatcher(database)
         self._verified_at = verified_at
         self._served: dict[str, _Served] = {}
         self._around = Surroundings(settings, time.monotonic, random.random, self.may_deliver, self.wake.set)
@@ -104,8 +104,7 @@ class Term:
         if found.lease is None or found.lease.token != self.lease.token or found.lease.holder is None:
             raise Fenced("another process delivers the events now")
         if found.lease.suspected_at is not None:
-            with self._store.write() as tx:
-                leadership.answer(tx, self.lease.token)
+            leadership.answer(self._database, self.lease.token)
         was_late = not self.may_deliver()
         self._verified_at = began
         if was_late:
@@ -177,10 +176,16 @@ class Term:
             yield from served.router.subscriptions
 
     def _save(self, *, is_last: bool = False) -> None:
-        """One transaction per tenant in which something happened."""
+        """One transaction per tenant in which something happened. One whose store cannot be written does not hold up the others."""
+        failed: Exception | None = None
         with self._saving:
             for served in list(self._served.values()):
-                self._save_tenant(served, is_last=is_last)
+                try:
+                    self._save_tenant(served, is_last=is_last)
+                except LakeledgerError as error:
+                    failed = error
+        if failed:
+            raise failed
 
     def _save_tenant(self, served: _Served, *, is_last: bool) -> None:
         found = [(each, progress) for each in served.router.subscriptions if (progress := each.progress(is_last=is_last))]
@@ -207,12 +212,14 @@ class Term:
     def close(self, grace_seconds: float) -> None:
         """Let what is under way end, write down how far it got, and let the next one lead. Raises what the store raises."""
         for workers in self._workers.values():
-            workers.close(grace_seconds)
+            workers.stop()
+        ends = time.monotonic() + grace_seconds
+        for workers in self._workers.values():
+            workers.join(max(0.0, ends - time.monotonic()))
         try:
             if not self.is_over:
                 self._save(is_last=True)
-                with self._store.write() as tx:
-                    leadership.release(tx, self.lease.token)
+                leadership.release(self._database, self.lease.token)
         finally:
             self.is_over = True
             for served in self._served.values():

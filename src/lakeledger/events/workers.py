@@ -56,17 +56,20 @@ class Workers:
                     self._start()
             return SLOW_SECONDS / 2
 
-    def close(self, seconds: float) -> bool:
-        """Finish what is under way, for at most so long, and nothing else; False if something still is."""
+    def stop(self) -> None:
+        """Begin nothing more."""
         with self._lock:
             self._closed = True
+            for _ in self._threads:
+                self._jobs.put(None)
+
+    def join(self, seconds: float) -> None:
+        """Let what is under way end, for at most so long."""
+        with self._lock:
             threads = list(self._threads)
-        for _ in threads:
-            self._jobs.put(None)
         ends = time.monotonic() + seconds
         for thread in threads:
             thread.join(max(0.0, ends - time.monotonic()))
-        return not any(thread.is_alive() for thread in threads)
 
     def _start(self) -> None:
         thread = threading.Thread(target=self._work, name=f"astha-{self._name}", daemon=True)
