@@ -23,7 +23,7 @@ from contract.outages import restarting
 from lakeledger import Fenced, Ledger, failpoints
 from lakeledger.config import AsthaSettings
 from lakeledger.db.migrate import SYSTEM_TENANT
-from lakeledger.events import Event, leadership
+from lakeledger.events import Event, leadership, workers
 from lakeledger.runs import Worker
 from postgres_server import Server
 
@@ -463,7 +463,8 @@ def test_the_lease_is_read_in_one_query_with_the_heads_of_all_tenants(ledger: Le
     assert AsthaSettings().retries == 30
 
 
-def test_many_tables_that_hang_hold_up_no_other(ledger: Ledger) -> None:
+def test_many_tables_that_hang_hold_up_no_other(ledger: Ledger, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(workers, "SLOW_SECONDS", 0.2)
     gate = threading.Event()
 
     def handle(event: Event[Any]) -> None:

@@ -74,7 +74,7 @@ class Term:
         self._verified_at = verified_at
         self._served: dict[str, _Served] = {}
         self._around = Surroundings(settings, time.monotonic, random.random, self.may_deliver, self.wake.set)
-        self._workers = {name: Workers(name, settings.threads, self._broke) for name in factories}
+        self._workers = {name: Workers(name, settings.threads, self._broke, self.wake.set) for name in factories}
         self._health = HealthMonitor(settings)
         self._known: set[str] | None = None
         self._saving = threading.Lock()

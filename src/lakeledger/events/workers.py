@@ -13,13 +13,13 @@ MOST_SLOW = 16
 
 
 class Workers:
-    """Does one thing after the other on each of at most `size` threads."""
+    """Does one thing after the other on each of at most `size` threads. `is_full` is called when something has to wait for one."""
 
-    def __init__(self, name: str, size: int, report: Callable[[BaseException], None], now: Callable[[], float] = time.monotonic) -> None:
+    def __init__(self, name: str, size: int, report: Callable[[BaseException], None], is_full: Callable[[], None]) -> None:
         self._name = name
         self._size = size
         self._report = report
-        self._now = now
+        self._is_full = is_full
         self._jobs: queue.SimpleQueue[Callable[[], None] | None] = queue.SimpleQueue()
         self._lock = threading.Lock()
         self._threads: set[threading.Thread] = set()
@@ -34,9 +34,11 @@ class Workers:
             if self._closed:
                 return
             self._waiting += 1
-            idle = len(self._threads) - len(self._started)
-            if idle < self._waiting and len(self._threads) < self._size:
+            lacks = len(self._threads) - len(self._started) < self._waiting
+            if lacks and len(self._threads) < self._size:
                 self._start()
+            elif lacks:
+                self._is_full()
         self._jobs.put(job)
 
     def relieve(self) -> float | None:
@@ -47,7 +49,7 @@ class Workers:
         with self._lock:
             if not self._waiting:
                 return None
-            now = self._now()
+            now = time.monotonic()
             for thread, began in list(self._started.items()):
                 if self._waiting and now - began >= SLOW_SECONDS and len(self._slow) < MOST_SLOW:
                     self._slow.add(thread)
@@ -83,7 +85,7 @@ class Workers:
                 if self._closed:
                     return
                 self._waiting -= 1
-                self._started[me] = self._now()
+                self._started[me] = time.monotonic()
             try:
                 job()
             except Exception as error:  # noqa: BLE001 - the outermost loop of the thread
