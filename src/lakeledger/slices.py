@@ -131,21 +131,27 @@ class Slices:
 
         return Events(self.store, self.dead_letters)
 
-    def subscribers(self) -> dict[str, Factory]:
+    def subscribers(self, *, components: bool = True) -> dict[str, Factory]:
         """Who hears of changes, as what makes it from the ledger of a tenant: components, and those of the settings. Raises Invalid."""
         from lakeledger.events.subscribers import configured
-        from lakeledger.maintenance import components
+        from lakeledger.maintenance import components as made
 
-        return {**components(), **configured(self.settings.subscribers, self.settings.base)}
+        return {**(made() if components else {}), **configured(self.settings.subscribers, self.settings.base)}
 
-    def astha(self, subscribers: Mapping[str, Factory] | None = None, *, tell: Callable[[str], None] = lambda _: None) -> Astha:
-        """What delivers every change of every tenant to these subscribers and to those of the settings: use it in a `with` block.
+    def astha(
+        self,
+        subscribers: Mapping[str, Factory] | None = None,
+        *,
+        components: bool = True,
+        tell: Callable[[str], None] = lambda _: None,
+    ) -> Astha:
+        """What delivers every change of every tenant to components, to these subscribers and to those of the settings, in a `with` block.
 
         A subscriber is given as what makes it from the ledger of a tenant: `ledger.astha({"mirror": Mirror})`. Raises Invalid.
         """
         from lakeledger.events.astha import Astha
 
-        factories = {**self.subscribers(), **(subscribers or {})}
+        factories = {**self.subscribers(components=components), **(subscribers or {})}
         failures = self.sync.background("astha", "delivery")
         made = Astha(self.store, self.worker, self.for_tenant, factories, self.settings.astha, failures, tell)
         self._threads.add(made)

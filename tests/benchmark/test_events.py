@@ -55,7 +55,7 @@ def test_from_the_commit_to_the_event(ledger: Ledger) -> None:
     committed: dict[int, float] = {}
     with ledger.run("bench") as run:
         put(ledger, change(run, new_file("first")))
-        with ledger.astha({"timed": Timed}):
+        with ledger.astha({"timed": Timed}, components=False):
             wait_until(lambda: begun(ledger, 1))
             for number in range(COMMITS):
                 (timed,) = TIMED
@@ -76,7 +76,7 @@ def test_events_per_second(ledger: Ledger) -> None:
         "insert into change_log (tenant_id, table_name, operation, key, after, at)"
         " select tenant_id, table_name, operation, key, after, :now from change_log where table_name = 'table_files' limit 1"
     )
-    with ledger.astha(made):
+    with ledger.astha(made, components=False):
         wait_until(lambda: begun(ledger, 4))
         with ledger.store.write() as tx:
             tx.many(add, ({} for _ in range(EVENTS)))
@@ -94,7 +94,7 @@ def test_an_idle_astha(ledger: Ledger) -> None:
     with ledger.run("bench") as run:
         put(ledger, change(run, new_file("first")))
     made = {name: Recorders(*tables) for name, tables in COMPONENT_SUBSCRIPTIONS.items()}
-    with ledger.astha(made):
+    with ledger.astha(made, components=False):
         wait_until(lambda: begun(ledger, 4))
         wait_until(lambda: all(not lag.behind for lag in ledger.events.lag()), seconds=30)
         start, cpu = time.perf_counter(), time.process_time()

@@ -86,7 +86,7 @@ class Recorders:
 def delivering(ledger: Ledger, factories: dict[str, Factory], **settings: Any) -> Iterator[Astha]:
     """Astha in the background, with pauses of milliseconds."""
     ledger.settings = replace(ledger.settings, astha=AsthaSettings(**{**QUICK, **settings}))
-    with ledger.astha(factories) as astha:
+    with ledger.astha(factories, components=False) as astha:
         yield astha
 
 

@@ -102,7 +102,8 @@ def table_names(ledger: Ledger) -> list[str]:
     if ledger.database.dialect == "sqlite":
         found = rows(ledger, "select name from sqlite_master where type = 'table' and name not like 'sqlite_%' order by name")
     else:
-        found = rows(ledger, "select table_name as name from information_schema.tables where table_schema = current_schema() order by 1")
+        here = "table_schema = current_schema() and table_type = 'BASE TABLE'"
+        found = rows(ledger, f"select table_name as name from information_schema.tables where {here} order by 1")
     return [row["name"] for row in found]
 
 

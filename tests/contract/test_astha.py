@@ -129,7 +129,7 @@ def test_a_subscriber_that_cannot_be_made_is_reported_and_the_others_go_on(ledge
 def test_a_ledger_that_is_closed_ends_its_astha(url: str) -> None:
     with opened(url) as ledger:
         load(ledger)
-        astha = ledger.astha({"sub": Recorders()})
+        astha = ledger.astha({"sub": Recorders()}, components=False)
         astha.start()
         wait_until(lambda: begun(ledger, "sub"))
     assert not [thread.name for thread in threading.enumerate() if thread.name.startswith("astha")]
@@ -236,7 +236,7 @@ class Writer:
     def subscribed_tables(self): return ["table_files"]
 
 settings = Settings(url=sys.argv[1], warehouse="/warehouse", astha=AsthaSettings(lease_seconds=2))
-with lakeledger.open(settings) as ledger, ledger.astha({"sub": Writer}):
+with lakeledger.open(settings) as ledger, ledger.astha({"sub": Writer}, components=False):
     print("up", flush=True)
     threading.Event().wait()
 """

@@ -107,7 +107,7 @@ def test_a_subscriber_that_is_not_there_is_refused(monkeypatch: pytest.MonkeyPat
 
 def test_nobody_to_deliver_to_is_an_error(ledger: Ledger) -> None:
     with pytest.raises(Invalid, match=r"nobody has subscribed: .*\[subscribers\]"):
-        ledger.astha()
+        ledger.astha(components=False)
 
 
 def test_pauses_grow_up_to_the_longest_and_differ_by_chance() -> None:

@@ -1,7 +1,7 @@
 """The rows that events carry, one type per table of the registry.
 
-An event has the scalar columns of its row. Documents (a schema, bounds, a summary, parameters), a file's checksum, its state in Iceberg and a
-run's heartbeat are not in the change log: `ledger.changes.load(event)` gives the whole row as it is now.
+An event has the scalar columns of its row. Documents (a schema, bounds, a summary, parameters), a file's checksum, its state in
+Iceberg and a run's heartbeat are not in the change log: `ledger.changes.load(event)` gives the whole row as it is now.
 """
 
 from __future__ import annotations
@@ -41,7 +41,7 @@ class TableMetadata:
 
 @dataclass(frozen=True)
 class TableFiles:
-    """A row of `table_files`, without `column_bounds`, `checksum` and `iceberg_metadata_state`. `file_path`: from the table's location on."""
+    """A row of `table_files`, without `column_bounds`, `checksum` and `iceberg_metadata_state`. Its path is relative to the table's."""
 
     id: str
     tenant_id: str
