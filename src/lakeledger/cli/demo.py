@@ -9,7 +9,7 @@ import sys
 import time
 from collections import Counter
 from collections.abc import Iterator, Sequence
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 from datetime import date
 from pathlib import Path
 from typing import TYPE_CHECKING
@@ -24,7 +24,7 @@ from lakeledger.cli.runs import print_runs
 from lakeledger.cli.tables import print_tables
 from lakeledger.demo import Demo, Done
 from lakeledger.demo.folder import YAML
-from lakeledger.errors import Invalid
+from lakeledger.errors import Conflict, Invalid
 from lakeledger.runs import Run
 
 if TYPE_CHECKING:
@@ -129,6 +129,7 @@ def _print_report(shop: Demo, runs: Sequence[Run], folder: str) -> None:
     _print_positions(shop)
     _print_revenue(shop)
     show.print_facts(_location(shop))
+    _print_query(shop)
     _print_next(folder)
 
 
@@ -177,6 +178,14 @@ def _location(shop: Demo) -> dict[str, str]:
     return {"ledger": ledger.database.url, "warehouse": ledger.warehouse, "landing": str(landing), "pipeline": str(pipeline)}
 
 
+def _print_query(shop: Demo) -> None:
+    """How DuckDB reads a table, if it can: a folder of an earlier release may say that nothing is published."""
+    with suppress(Conflict):
+        code = shop.ledger.publisher.read_with("duckdb", "gold.daily_revenue")
+        show.print_title("the same table with DuckDB")
+        click.echo("\n".join(line for line in code.splitlines() if not line.startswith("--")) + "\n")
+
+
 def _print_next(folder: str) -> None:
     tries = {
         **({} if shutil.which("lakeledger") else {f"export PATH={shlex.quote(str(Path(sys.executable).parent))}:$PATH": ""}),
@@ -184,6 +193,7 @@ def _print_next(folder: str) -> None:
         **{f"unset {name}": "it would lead to another ledger" for name in ELSEWHERE if os.environ.get(name)},
         "lakeledger tables history gold.daily_revenue": "each version, and the run that made it",
         "lakeledger positions show shop.orders": "how far it was read, and from which files",
+        "lakeledger tables read-with polars gold.daily_revenue": "code for Polars, pyiceberg, Spark",
         "lakeledger tables verify --all": "every file against its checksum",
         f"lakeledger run {YAML}": "nothing new: nothing loaded twice",
     }
