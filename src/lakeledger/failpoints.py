@@ -1,4 +1,5 @@
 """Named points in the commit path and in deliveries at which a test may stop the world. Off, they cost one look at an empty dict."""
+"""Named points in the commit path, and in maintenance, at which a test may stop the world. Off, they cost one look at an empty dict."""
 
 from __future__ import annotations
 
@@ -20,6 +21,12 @@ IN_SAVE = "in_save"
 AFTER_SAVE = "after_save"
 
 DELIVERY = (BEFORE_EVENT, AFTER_EVENT, AFTER_REFRESH, IN_SAVE, AFTER_SAVE)
+EXPIRED = "expired"
+STAGED = "staged"
+MARKED = "marked"
+REMOVED = "removed"
+
+MAINTENANCE = (EXPIRED, STAGED, MARKED, REMOVED)
 
 armed: dict[str, Callable[[str], None]] = {}
 

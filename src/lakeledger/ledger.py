@@ -272,8 +272,8 @@ class Ledger(Slices):
         with self._right(into.table, run) as fence:
             return load(self.context(), source, into, fence)
 
-    def read(self, table: str, version: int | None = None, at: datetime | str | None = None) -> DataFrame:
-        """A table as a DataFrame: now, at a version, or as it was at a time. Raises NotFound, Invalid or Failed."""
+    def read(self, table: str, version: int | str | None = None, at: datetime | str | None = None) -> DataFrame:
+        """A table as a DataFrame: now, at a version, by its number or a tag, or as it was at a time. Raises NotFound, Invalid or Failed."""
         from lakeledger.pipelines.read import read
         from lakeledger.pipelines.translating import translating
 

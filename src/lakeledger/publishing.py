@@ -120,14 +120,17 @@ class Publisher:
         with self._store.write() as tx:
             publications.set_mode(tx, store.get(tx, parse_name(name)), check_metadata(mode) if mode else None)
 
-    def publish(self, name: str) -> Publication | None:
+    def publish(self, name: str, *, anew: bool = False) -> Publication | None:
         """Let other engines see the table as it is now. Raises NotFound, or Unpublishable, which the ledger then knows.
 
-        If somebody else publishes it at the same moment, theirs counts.
+        If somebody else publishes it at the same moment, theirs counts. `anew` goes on from nothing: for metadata that is spoilt.
         """
-        for _ in range(ATTEMPTS):
+        for attempt in range(ATTEMPTS):
             with self._store.read() as tx:
                 table = store.get(tx, parse_name(name))
+                seen = store.publication(tx, table)
+            if anew and attempt == 0 and seen and seen.metadata_location:
+                self._lost.add(seen.metadata_location)
             if not self._catch_up(table):
                 return self._find(table)
         raise PointerMoved(name)

@@ -6,6 +6,8 @@ import threading
 from collections.abc import Callable, Mapping
 from contextlib import AbstractContextManager
 from typing import TYPE_CHECKING, Any
+from datetime import datetime
+from typing import TYPE_CHECKING
 from weakref import WeakSet
 
 from lakeledger.config import Settings
@@ -20,9 +22,12 @@ if TYPE_CHECKING:
     from lakeledger.events.astha import Astha
     from lakeledger.events.operations import Events
     from lakeledger.events.subscribers import Factory
+    from lakeledger.maintenance.maintain import Maintenance
+    from lakeledger.maintenance.pins import Pin
+    from lakeledger.maintenance.snapshots import Snapshots
     from lakeledger.publishing import Publisher
     from lakeledger.records import Records
-    from lakeledger.runs import Fence, Heartbeats
+    from lakeledger.runs import ActiveRun, Fence, Heartbeats
     from lakeledger.sync import Capture, DeadLetters, Errors, Positions, Schemas
     from lakeledger.tables import Tables
     from lakeledger.tables.checksums import Checksums
@@ -39,6 +44,7 @@ class Slices:
     _threads: WeakSet[Checksums | Heartbeats | Astha]  # of every tenant and task, to be closed with the whole ledger
     for_tenant: Callable[[str], Any]
     _right: Callable[..., AbstractContextManager[Fence]]
+    run: Callable[..., ActiveRun]
 
     def _wire(self, store: Store, worker: Worker) -> None:
         self.store = store
@@ -109,6 +115,27 @@ class Slices:
 
                 self._publisher = Publisher(self.store, self.settings, self._warehouse.path)
             return self._publisher
+
+    @property
+    def snapshots(self) -> Snapshots:
+        """The versions of tables: tags, policies, and why each version is kept."""
+        from lakeledger.maintenance.expiry import unheard
+        from lakeledger.maintenance.snapshots import Snapshots
+
+        lease = self.settings.lease_seconds
+        return Snapshots(self.store, self.worker, self.publisher, unheard, lease, lambda: self.sync.background("pins"))
+
+    def pin(self, table: str, version: int | str | None = None, at: datetime | str | None = None) -> Pin:
+        """A reader of a version, to be used in a `with` block, which gives its view: until it ends, the version does not expire."""
+        return self.snapshots.pin(table, version, at)
+
+    @property
+    def maintenance(self) -> Maintenance:
+        """What expires, removes, sweeps and repairs."""
+        from lakeledger.maintenance.expiry import unheard
+        from lakeledger.maintenance.maintain import Maintenance
+
+        return Maintenance(self.store, self.worker, self._warehouse.path, self.settings.s3, self.tables, self.runs, self.run, unheard)
 
     @property
     def records(self) -> Records:

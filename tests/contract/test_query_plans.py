@@ -23,6 +23,7 @@ from lakeledger.control.audit import sql as control
 from lakeledger.db import Transaction
 from lakeledger.db.queries import Query, statement
 from lakeledger.jobs.queue import sql as jobs
+from lakeledger.maintenance.policies import sql as maintenance
 from lakeledger.records import sql as records
 from lakeledger.runs.store import sql as runs
 from lakeledger.sync import cleanup
@@ -214,6 +215,20 @@ HOT = [
         version=7,
     ),
     hot(tables.find_batch, "table_snapshots_by_batch(table_id, batch_id)", table_id="t", batch_id="b"),
+    hot(tables.find_expired_batch, "expired_snapshots_by_batch(table_id, batch_id)", table_id="t", batch_id="b"),
+    hot(tables.expired_at, "expired_snapshots_by_version(table_id)", table_id="t", at=NOW),
+    hot(tables.newest_before, "table_snapshots_by_version(table_id, version)", table_id="t", version=7),
+    hot(maintenance.versions, "table_snapshots_by_version(table_id)", table_id="t"),
+    hot(maintenance.list_tags, "table_tags_pkey(table_id)", may_sort=True, table_id="t"),
+    hot(maintenance.list_pins, "table_pins_by_table(table_id)", may_sort=True, table_id="t"),
+    hot(maintenance.unread_versions, "change_log_by_table(table_name, seq)", may_sort=True, seq=7),
+    hot(maintenance.retired_between, "table_files_retired(table_id, removed_version)", **PAGE, table_id="t", low=3, high=7),
+    hot(maintenance.count_retired_between, "table_files_retired(table_id, removed_version)", table_id="t", low=3, high=7),
+    hot(maintenance.marked_files, "table_files_removable(table_id)", **PAGE, table_id="t"),
+    hot(maintenance.marked_files, "table_files_removable(table_id, removable_since)", **after(since=NOW, id="x"), table_id="t"),
+    hot(maintenance.without_checksum, "table_files_by_path(table_id, file_path)", **PAGE, table_id="t", after_path="x"),
+    hot(maintenance.mark_files, "table_files_pkey(id)", ids=["a", "b"]),
+    hot(maintenance.forget_files, "table_files_pkey(id)", ids=["a", "b"]),
     hot(cleanup.CHANGES.find, "change_log_by_tenant(tenant_id, seq)", **PAGE, cutoff=NOW, after=7),
     hot(cleanup.CHANGES.prune, "change_log_by_tenant(tenant_id, seq)", cutoff=NOW, first=7, last=9),
     hot(schemas.list_old, "schema_registry_by_version", **PAGE, keep=10),

@@ -22,9 +22,12 @@ WATCHED = {
 }
 # An event has the row's scalar columns. What it leaves out a subscriber loads by the key, and a change of nothing else is no event:
 # documents (every jsonb column: bounds of a file, schema of a table, summary of a snapshot, parameters of a run),
-# a checksum, which arrives after its file, as does its state in Iceberg, which whoever publishes would be woken by, and a renewed lease,
-# which says that the worker lives, not that the run changed.
-LEFT_OUT = {"table_files": ("checksum", "iceberg_metadata_state"), "pipeline_runs": ("heartbeat_at", "lease_expires_at", "suspected_at")}
+# a checksum, which arrives after its file, as does its state in Iceberg, which whoever publishes would be woken by, that a retired file may
+# go soon, and a renewed lease, which says that the worker lives, not that the run changed.
+LEFT_OUT = {
+    "table_files": ("checksum", "iceberg_metadata_state", "removable_since"),
+    "pipeline_runs": ("heartbeat_at", "lease_expires_at", "suspected_at"),
+}
 # Retention deletes runs by the thousand, and nobody must hear of it (see `forget_silently`). Any other delete is an event.
 FORGOTTEN = "pipeline_runs"
 

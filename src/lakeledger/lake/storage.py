@@ -99,6 +99,15 @@ class Storage:
         with self._telling(f"delete {self.root}/{path}"), suppress(FileNotFoundError):
             self.filesystem.delete_file(self.inner(path))
 
+    def remove_all(self, paths: Iterable[str]) -> Iterator[str]:
+        """Delete files, several at a time; each path once it is gone. The first that cannot be deleted ends it."""
+
+        def one(path: str) -> str:
+            self.remove(path)
+            return path
+
+        return _several_at_a_time(one, paths)
+
     def write(self, path: str, content: bytes) -> None:
         """Make a small file, and the folder that it is in."""
         with self._telling(f"write {self.root}/{path}"):

@@ -75,8 +75,8 @@ def _has_moved(tx: Transaction, table: Table | None, part: Part, base: int | Non
     match part:
         case _ if table is None:
             return True
-        case "all":
-            return True
+        case _ if part == "all" or store.has_expired(tx, table, base):
+            return True  # Of a version that has expired it is not known what became of its files.
         case Partitions(paths):
             touched = tx.all(sql.partitions_touched_since, table_id=table.table_id, version=base)
             return not paths.isdisjoint(row["partition_path"] for row in touched)

@@ -75,7 +75,10 @@ class TableMetadata:
 
 @dataclass(frozen=True)
 class DataFile:
-    """A file of a table: a row of `table_files`. `file_path` is relative to the table's location."""
+    """A file of a table: a row of `table_files`. `file_path` is relative to the table's location.
+
+    Since `removable_since` no version that is kept needs it: it may be gone from storage.
+    """
 
     id: str
     tenant_id: str
@@ -96,6 +99,7 @@ class DataFile:
     iceberg_metadata_state: str
     created_at: datetime
     modified_at: datetime
+    removable_since: datetime | None = None
 
 
 @dataclass(frozen=True)

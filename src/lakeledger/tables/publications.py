@@ -48,6 +48,14 @@ def point(tx: Transaction, table: Table, plan: Plan, metadata_location: str, man
     tx.execute(sql.publish_snapshot, **told, manifest_list=manifest_list, iceberg_snapshot_id=iceberg_snapshot_id)
 
 
+def repoint(tx: Transaction, table: Table, version: int, base_location: str, metadata_location: str) -> None:
+    """Let other engines see the same version by other metadata. Raises PointerMoved as `point` does."""
+    told = {"table_id": table.table_id, "version": version, "metadata_location": metadata_location}
+    if tx.one(sql.repoint, **told, base_location=base_location) is None:
+        raise PointerMoved(table.name)
+    tx.execute(sql.move_snapshot_metadata, **told)
+
+
 def mark(tx: Transaction, table: Table, version: int, state: str) -> None:
     """Note how far the publishing of the files up to a version is: processing, completed or failed."""
     tx.execute(sql.set_iceberg_state, table_id=table.table_id, version=version, state=state)
@@ -62,8 +70,8 @@ def note_problem(tx: Transaction, table: Table, version: int, problem: str) -> N
 class Surroundings:
     """Where the warehouse is, what time it is, and the metadata files that are lost: what they published is published anew."""
 
-    warehouse: str
-    at_ms: int
+    warehouse: str = ""
+    at_ms: int = 0
     lost: Container[str] = ()
 
     def goes_on(self, seen: Publication | None, location: str) -> bool:

@@ -140,6 +140,9 @@ returning *
 -- name: find_batch
 select * from table_snapshots where tenant_id = :tenant_id and table_id = :table_id and batch_id = :batch_id order by version desc limit 1
 
+-- name: find_expired_batch
+select * from expired_snapshots where tenant_id = :tenant_id and table_id = :table_id and batch_id = :batch_id order by version desc limit 1
+
 -- name: get_snapshot
 select * from table_snapshots where tenant_id = :tenant_id and table_id = :table_id and version = :version
 
@@ -148,6 +151,22 @@ select * from table_snapshots
  where tenant_id = :tenant_id and table_id = :table_id and committed_at <= :at
  order by version desc
  limit 1
+
+-- name: expired_at
+-- The version that was current then, among those that have expired.
+select version from expired_snapshots
+ where tenant_id = :tenant_id and table_id = :table_id and committed_at <= :at
+ order by version desc
+ limit 1
+
+-- name: tagged_version
+select version from table_tags where tenant_id = :tenant_id and table_id = :table_id and name = :name
+
+-- name: newest_before
+select version from table_snapshots where tenant_id = :tenant_id and table_id = :table_id and version < :version order by version desc limit 1
+
+-- name: oldest_after
+select version from table_snapshots where tenant_id = :tenant_id and table_id = :table_id and version > :version order by version limit 1
 
 -- name: list_snapshots
 select * from table_snapshots
@@ -217,9 +236,12 @@ select schema_name, table_name, location, file_path
 
 -- name: versions_of_run
 select t.schema_name, t.table_name, s.version, s.operation, s.summary, s.batch_id
-  from table_snapshots s
+  from (select table_id, version, operation, summary, batch_id, committed_at
+          from table_snapshots where tenant_id = :tenant_id and run_id = :run_id
+        union all
+        select table_id, version, operation, summary, batch_id, committed_at
+          from expired_snapshots where tenant_id = :tenant_id and run_id = :run_id) s
   join tables t on t.table_id = s.table_id
- where s.tenant_id = :tenant_id and s.run_id = :run_id
  order by s.committed_at, t.name_key
 
 -- name: find_publication
@@ -248,6 +270,17 @@ on conflict (table_id) do update
 -- name: publish_snapshot
 update table_snapshots
    set manifest_list = :manifest_list, metadata_location = :metadata_location, iceberg_snapshot_id = :iceberg_snapshot_id
+ where tenant_id = :tenant_id and table_id = :table_id and version = :version
+
+-- name: repoint
+-- The same version by other metadata.
+update table_publications
+   set previous_metadata_location = metadata_location, metadata_location = :metadata_location, updated_at = :now
+ where tenant_id = :tenant_id and table_id = :table_id and version = :version and metadata_location = :base_location
+returning table_id
+
+-- name: move_snapshot_metadata
+update table_snapshots set metadata_location = :metadata_location
  where tenant_id = :tenant_id and table_id = :table_id and version = :version
 
 -- name: files_added_since

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Container
 from contextlib import suppress
 from dataclasses import dataclass, replace
 from datetime import datetime, timedelta
@@ -40,8 +40,8 @@ class Tables:
             table = store.find(tx, parse_name(name))
         return self._placed(table) if table else None
 
-    def view(self, name: str, version: int | None = None, at: datetime | str | None = None) -> View:
-        """A table at a version or a time: schema and files. Raises NotFound, or Invalid for a time without a time zone."""
+    def view(self, name: str, version: int | str | None = None, at: datetime | str | None = None) -> View:
+        """A table at a version (number or tag) or a time: schema and files. Raises NotFound, or Invalid for a time without a time zone."""
         moment = None if at is None else codec.to_moment(at)
         with self._store.read() as tx:
             view = store.view(tx, parse_name(name), version, moment)
@@ -77,9 +77,9 @@ class Tables:
         """Compare a table's registry with its storage. Raises NotFound."""
         return verify.verify(self._store, self._worker, self._warehouse(), parse_name(name), self._s3, deep=deep)
 
-    def sweep(self, grace: timedelta = sweep.GRACE, *, delete: bool = False) -> sweep.Sweep:
-        """Find, and with `delete` remove, what crashed writes left behind."""
-        return sweep.sweep(self._store, self._worker, self._warehouse(), self._note_lost, grace, self._s3, delete=delete)
+    def sweep(self, grace: timedelta = sweep.GRACE, *, delete: bool = False, only: Container[str] | None = None) -> sweep.Sweep:
+        """Find, and with `delete` remove, what crashed writes left behind, everywhere or `only` in these folders of the warehouse."""
+        return sweep.sweep(self._store, self._worker, self._warehouse(), self._note_lost, grace, self._s3, delete=delete, only=only)
 
     def list(self, limit: int | None = None, after: str | None = None) -> Page[Table]:
         """Every table, by name: all, or a page at a time."""

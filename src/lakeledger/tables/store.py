@@ -5,7 +5,7 @@ from __future__ import annotations
 from datetime import datetime
 
 from lakeledger import clock, codec
-from lakeledger.db import Transaction, pages
+from lakeledger.db import Row, Transaction, pages
 from lakeledger.db.pages import Page
 from lakeledger.db.queries import load
 from lakeledger.errors import Invalid, NotFound
@@ -98,9 +98,16 @@ def history(tx: Transaction, table: Table, limit: int | None = 100, after: str |
 
 
 def find_batch(tx: Transaction, table: Table, batch_id: str) -> Snapshot | None:
-    """The latest version that applied that batch, or None."""
-    row = tx.one(sql.find_batch, table_id=table.table_id, batch_id=batch_id)
-    return Snapshot(**row) if row else None
+    """The latest version that applied that batch, also one that has expired, or None."""
+    if row := tx.one(sql.find_batch, table_id=table.table_id, batch_id=batch_id):
+        return Snapshot(**row)
+    row = tx.one(sql.find_expired_batch, table_id=table.table_id, batch_id=batch_id)
+    return _expired(row) if row else None
+
+
+def _expired(row: Row) -> Snapshot:
+    """A version that can no longer be read."""
+    return Snapshot(**{name: value for name, value in row.items() if name not in ("expired_at", "expired_by")}, manifest_list=None)
 
 
 def versions_of_run(tx: Transaction, run_id: str) -> list[Visible]:
@@ -124,25 +131,56 @@ def find_snapshot(tx: Transaction, table: Table, snapshot_id: str) -> Snapshot |
     return Snapshot(**row) if row else None
 
 
-def snapshot(tx: Transaction, table: Table, version: int | None = None, at: datetime | None = None) -> Snapshot:
-    """The version asked for, or the one that was current at that time, or the current one. Raises NotFound or Invalid."""
+def snapshot(tx: Transaction, table: Table, version: int | str | None = None, at: datetime | None = None) -> Snapshot:
+    """The version asked for, by its number or a tag, or the one that was current at that time, or the current one.
+
+    Raises NotFound or Invalid.
+    """
     if at is not None and version is not None:
         raise Invalid(f"table {table.name} is read at a version or at a time, not at both")
     if at is not None and at.tzinfo is None:
         raise Invalid(f"{at.isoformat()} could be anywhere: give it a time zone")
     if at is not None:
         row = tx.one(sql.snapshot_at, table_id=table.table_id, at=at)
+        expired = tx.one(sql.expired_at, table_id=table.table_id, at=at)
+        if expired and (row is None or expired["version"] > row["version"]):
+            raise expiry(tx, table, expired["version"])
         missing = f"table {table.name} did not exist at {at.isoformat()}: its first version is of {table.created_at.isoformat()}"
     else:
+        version = _tagged(tx, table, version) if isinstance(version, str) else version
         row = tx.one(sql.get_snapshot, table_id=table.table_id, version=table.current_version if version is None else version)
+        if row is None and version is not None and 1 <= version <= table.current_version:
+            raise expiry(tx, table, version)
         missing = f"table {table.name} has no version {version}: it has 1 to {table.current_version}"
     if row is None:
         raise NotFound(missing)
     return Snapshot(**row)
 
 
-def view(tx: Transaction, name: TableName, version: int | None = None, at: datetime | None = None) -> View:
-    """A table at a version or a time, with that version's schema and files. Raises NotFound."""
+def _tagged(tx: Transaction, table: Table, tag: str) -> int:
+    if row := tx.one(sql.tagged_version, table_id=table.table_id, name=tag):
+        return int(row["version"])
+    raise NotFound(f"{table.name} has no tag {tag!r}: `lakeledger snapshots list {table.name}` shows them")
+
+
+def expiry(tx: Transaction, table: Table, version: int) -> NotFound:
+    """The error for a version that was there once: which are left, and how they are kept."""
+    chosen = {"table_id": table.table_id, "version": version}
+    near = [row["version"] for query in (sql.newest_before, sql.oldest_after) if (row := tx.one(query, **chosen))]
+    return NotFound(
+        f"version {version} of {table.name} has expired; the nearest that {'is' if len(near) == 1 else 'are'} left: "
+        f"{' and '.join(map(str, near))}. `lakeledger snapshots list {table.name}` shows all; "
+        f"`lakeledger snapshots tag {table.name} NAME --version N` keeps one"
+    )
+
+
+def has_expired(tx: Transaction, table: Table, version: int) -> bool:
+    """Whether the table had that version and can no longer be read at it."""
+    return 1 <= version <= table.current_version and tx.one(sql.get_snapshot, table_id=table.table_id, version=version) is None
+
+
+def view(tx: Transaction, name: TableName, version: int | str | None = None, at: datetime | None = None) -> View:
+    """A table at a version, a tag or a time, with that version's schema and files. Raises NotFound."""
     table = get(tx, name)
     chosen = snapshot(tx, table, version, at)
     known = metadata(tx, table, chosen.schema_version)

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Container, Iterator
 from dataclasses import dataclass
 from datetime import timedelta
 
@@ -39,9 +39,17 @@ class Sweep:
 
 
 def sweep(
-    handle: Store, worker: Worker, warehouse: str, note_lost: NoteLost, grace: timedelta, s3: S3Settings, *, delete: bool = False
+    handle: Store,
+    worker: Worker,
+    warehouse: str,
+    note_lost: NoteLost,
+    grace: timedelta,
+    s3: S3Settings,
+    *,
+    delete: bool = False,
+    only: Container[str] | None = None,
 ) -> Sweep:
-    """Find, and with `delete` remove, what crashed writes left in the tenant's part of the warehouse.
+    """Find, and with `delete` remove, what crashed writes left in the tenant's part of the warehouse, or `only` in some tables' folders.
 
     A run's files are left over once it can no longer commit and the grace time has passed. With `delete`, runs of lost workers are ended
     first, so that they cannot.
@@ -52,7 +60,7 @@ def sweep(
             recovery.recover(tx, worker, note_lost)
     storage = Storage(warehouse, s3)
     leftovers: list[Leftover] = []
-    folders, young = list(_table_folders(storage)), set[str]()
+    folders, young = [folder for folder in _table_folders(storage) if only is None or folder in only], set[str]()
     for folder in folders:
         found, empty, kept = _leftovers(handle, worker, storage, folder, grace)
         leftovers += found
@@ -62,7 +70,7 @@ def sweep(
                 storage.remove(f"{folder}/{leftover.path}")
             for path in empty:
                 storage.remove_folder(f"{folder}/{path}")
-    if delete:
+    if delete and only is None:
         with handle.write() as tx:
             if folders or not store.list_page(tx, 1):  # A warehouse that is not mounted has nothing to sweep now, but later.
                 run_store.remove_forgotten(tx, began - grace, young)

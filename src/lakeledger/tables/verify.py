@@ -59,7 +59,7 @@ def verify(handle: Store, worker: Worker, warehouse: str, name: TableName, s3: S
     findings = compare(known, {path: file for path, file in present.items() if path not in added}, writing)
     if deep:
         suspects = {finding.path for finding in findings}
-        sound = [file for file in known if file.file_path not in suspects]
+        sound = [file for file in known if file.file_path not in suspects and file.removable_since is None]
         findings += _compare_content(storage, sound)
         missing = [file.file_path for file in sound if file.checksum is None]
         for start in range(0, len(missing), CHECKSUMS_AT_A_TIME):
@@ -68,11 +68,11 @@ def verify(handle: Store, worker: Worker, warehouse: str, name: TableName, s3: S
 
 
 def compare(known: list[DataFile], present: dict[str, StoredFile], writing: set[str]) -> list[Finding]:
-    """What differs by name and size. Files of a run that is still writing are nobody's fault."""
+    """What differs by name and size. Files of a run that is still writing are nobody's fault, nor are those that maintenance removes."""
     findings = [
         Finding("missing", file.file_path, f"{file.row_count} rows of version {file.added_version}")
         for file in known
-        if file.file_path not in present
+        if file.file_path not in present and file.removable_since is None
     ]
     findings += [
         Finding("changed", file.file_path, f"{present[file.file_path].size} bytes, registered with {file.file_size}")

@@ -1,4 +1,5 @@
 """For tests, ours and yours: stop the world at a named point of the commit, or of a delivery.
+"""For tests, ours and yours: stop the world at a named point of the commit, or of maintenance.
 
 `kill_at("in_transaction")` in a child process: it dies there, as by kill -9. `with raise_at("after_write", Boom()):` raises there.
 """
@@ -39,8 +40,8 @@ def raise_at(point: str, error: BaseException) -> Iterator[None]:
 
 
 def _known(point: str) -> str:
-    if point not in POINTS:
-        raise Invalid(f"no fail-point {point!r}: there are {', '.join(POINTS)}")
+    if point not in (known := (*POINTS, *failpoints.MAINTENANCE)):
+        raise Invalid(f"no fail-point {point!r}: there are {', '.join(known)}")
     return point
 
 

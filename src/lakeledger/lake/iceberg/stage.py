@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Iterable, Mapping
+from collections.abc import Container, Iterable, Mapping
 from contextlib import suppress
 from dataclasses import dataclass, field
 from itertools import count
@@ -60,19 +60,21 @@ class _Writing:
     """The files of one staging, named by the ledger's snapshot so that whoever sweeps knows whose they are."""
 
     storage: Storage
-    step: Step
+    location: str
+    version: int
+    snapshot_id: str
     token: str = field(default_factory=lambda: clock.new_id()[-8:])
     paths: list[str] = field(default_factory=list)
 
     def keep(self, content: bytes, kind: str = "manifest", ending: str = "avro") -> str:
         number = f"-{len(self.paths)}" if kind == "manifest" else ""
-        path = f"{METADATA}/{self.step.version:08d}-{self.step.snapshot_id}-{self.token}-{kind}{number}.{ending}"
+        path = f"{METADATA}/{self.version:08d}-{self.snapshot_id}-{self.token}-{kind}{number}.{ending}"
         self.paths.append(path)
         self.storage.write(path, content)
-        return f"{self.step.location}/{path}"
+        return f"{self.location}/{path}"
 
     def get(self, whole: str) -> bytes:
-        return self.storage.read(whole.removeprefix(f"{self.step.location}/"))
+        return self.storage.read(whole.removeprefix(f"{self.location}/"))
 
 
 def load(storage: Storage, location: str, table_location: str) -> Base:
@@ -92,7 +94,7 @@ def stage(storage: Storage, base: Base | None, step: Step) -> Staged:
     schema = to_iceberg(step.schema, step.schema_version)
     specs, spec_id = _specs(base, step, schema)
     earlier = _earlier(base, step, specs)
-    writing, snapshot_id = _Writing(storage, step), iceberg_id(step.snapshot_id)
+    writing, snapshot_id = _Writing(storage, step.location, step.version, step.snapshot_id), iceberg_id(step.snapshot_id)
     try:
         made = Manifests(schema, specs, snapshot_id, step.version, writing.keep, writing.get)
         made.take_over(earlier.manifests if earlier else [], step.removed)
@@ -107,6 +109,37 @@ def stage(storage: Storage, base: Base | None, step: Step) -> Staged:
     return Staged(
         step.version, snapshot_id, listed, base.location if base else None, tuple(writing.paths), Base(location, document, made.listed)
     )
+
+
+def drop(storage: Storage, base: Base, location: str, snapshot_id: str, versions: Container[int], at_ms: int) -> Staged:
+    """Write what was published last without the snapshots of these versions; its current one always stays.
+
+    `snapshot_id` is the ledger's of the current one. Raises whatever the storage raises.
+    """
+    old, current = base.document, base.document["current-snapshot-id"]
+    snapshots = [each for each in old["snapshots"] if each["snapshot-id"] == current or each["sequence-number"] not in versions]
+    left = {each["snapshot-id"]: each for each in snapshots}
+    used = {old["current-schema-id"], *(each["schema-id"] for each in snapshots)}
+    document = {
+        **old,
+        "last-updated-ms": max(at_ms, old["last-updated-ms"]),
+        "schemas": [each for each in old["schemas"] if each["schema-id"] in used],
+        "refs": {name: ref for name, ref in old["refs"].items() if ref["snapshot-id"] in left},
+        "snapshots": snapshots,
+        "snapshot-log": _without_gaps(old["snapshot-log"], left),
+        "metadata-log": [*old["metadata-log"], {"metadata-file": base.location, "timestamp-ms": old["last-updated-ms"]}][-LOG_KEPT:],
+    }
+    version = left[current]["sequence-number"]
+    writing = _Writing(storage, location, version, snapshot_id)
+    written = writing.keep(json.dumps(document).encode(), "table", "metadata.json")
+    listed = left[current]["manifest-list"]
+    return Staged(version, current, listed, base.location, tuple(writing.paths), Base(written, document, base.manifests))
+
+
+def _without_gaps(log: list[Entry], left: Container[int]) -> list[Entry]:
+    """The end of the log: before a snapshot that is gone, a reader by time would find an older one than was current then."""
+    last = max((place for place, each in enumerate(log) if each["snapshot-id"] not in left), default=-1)
+    return log[last + 1 :]
 
 
 def remove(storage: Storage, paths: Iterable[str]) -> None:
