@@ -24,6 +24,7 @@ if TYPE_CHECKING:
     from lakeledger.events.subscribers import Factory
     from lakeledger.maintenance.maintain import Maintenance
     from lakeledger.maintenance.pins import Pin
+    from lakeledger.maintenance.repair import Repair
     from lakeledger.maintenance.snapshots import Snapshots
     from lakeledger.publishing import Publisher
     from lakeledger.records import Records
@@ -136,6 +137,13 @@ class Slices:
         from lakeledger.maintenance.maintain import Maintenance
 
         return Maintenance(self.store, self.worker, self._warehouse.path, self.settings.s3, self.tables, self.runs, self.run, unheard)
+
+    @property
+    def repair(self) -> Repair:
+        """Compares tables with storage and with what other engines see, and repairs what can be repaired."""
+        from lakeledger.maintenance.repair import Repair
+
+        return Repair(self.store, self.tables, self.publisher, self.settings.s3)
 
     @property
     def records(self) -> Records:
