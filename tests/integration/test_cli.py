@@ -446,7 +446,7 @@ def test_verify_names_every_file_that_is_not_as_registered_and_exits_with_one(la
     assert re.search(rf"missing\s+data/\S+/{re.escape(path.name)}\s", result.stdout)
     assert re.search(r"untracked\s+data/\S+/part-other.parquet\s", result.stdout)
     (found,) = answer("tables", "verify", "--all", *orders, code=1)["verifications"]
-    assert ([set(item) for item in found["findings"]], found["ok"]) == ([{"problem", "path", "detail"}] * 2, False)
+    assert ([set(item) for item in found["findings"]], found["ok"]) == ([{"problem", "path", "detail", "repair", "repaired"}] * 2, False)
 
 
 def test_sweep_deletes_only_when_told_and_only_what_is_old_enough(lake: Ledger, orders: list[str]) -> None:

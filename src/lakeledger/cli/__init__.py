@@ -29,6 +29,8 @@ COMMANDS = {
     "monitor": ("lakeledger.cli.monitor:monitor", "Keep jobs in step with the control table and a folder."),
     "runs": ("lakeledger.cli.runs:runs", "What ran: list, show, explain, logs, cancel; end lost runs."),
     "tables": ("lakeledger.cli.tables:tables", "What files exist: tables, files, versions; verify and sweep."),
+    "snapshots": ("lakeledger.cli.snapshots:snapshots", "Versions of tables: list, tag, expire; how long they are kept."),
+    "maintain": ("lakeledger.cli.maintain:maintain", "Keep tables tidy: versions, files, metadata, checksums."),
     "records": ("lakeledger.cli.feed:records", "What is known: facts about tables, newest first."),
     "changes": ("lakeledger.cli.feed:changes", "What changed, in the order of commits."),
     "astha": ("lakeledger.cli.events:astha", "Deliver changes to their subscribers."),
