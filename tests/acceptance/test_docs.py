@@ -52,6 +52,10 @@ def test_the_tutorial_runs(spark: SparkSession, tmp_path: Path, monkeypatch: pyt
     run_page("docs/tutorial.md", tmp_path, monkeypatch)
 
 
+def test_the_guide_to_maintenance_runs(spark: SparkSession, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    run_page("docs/guides/maintenance.md", tmp_path, monkeypatch)
+
+
 def test_the_example_pipeline_in_the_guide_is_valid() -> None:
     from lakeledger.control.documents import parse
 

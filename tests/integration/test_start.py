@@ -18,7 +18,7 @@ pytestmark = pytest.mark.usefixtures("quiet")
 # What runs pipelines, or waits for them; and what asks Spark's resolver.
 ON_SPARK = {"demo", "run", "scheduler", "monitor", "jars fetch"}
 # What looks at files: pyarrow reads from every store.
-ON_FILES = {"tables sweep", "tables verify", "tables publish", "tables read-with", "db move-warehouse"}
+ON_FILES = {"tables sweep", "tables verify", "tables publish", "tables read-with", "snapshots create", "maintain", "db move-warehouse"}
 # What is over, or not there, is refused.
 REFUSED = {"astha": 2, "events forget": 2, "jobs cancel": 2, "runs cancel": 1, "errors ignore": 1}
 
