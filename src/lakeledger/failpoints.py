@@ -1,5 +1,4 @@
-"""Named points in the commit path and in deliveries at which a test may stop the world. Off, they cost one look at an empty dict."""
-"""Named points in the commit path, and in maintenance, at which a test may stop the world. Off, they cost one look at an empty dict."""
+"""Named points in commits, deliveries and maintenance at which a test may stop the world. Off, they cost one look at an empty dict."""
 
 from __future__ import annotations
 

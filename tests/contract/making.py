@@ -104,11 +104,6 @@ def table_names(ledger: Ledger) -> list[str]:
     else:
         here = "table_schema = current_schema() and table_type = 'BASE TABLE'"
         found = rows(ledger, f"select table_name as name from information_schema.tables where {here} order by 1")
-        found = rows(
-            ledger,
-            "select table_name as name from information_schema.tables"
-            " where table_schema = current_schema() and table_type = 'BASE TABLE' order by 1",
-        )
     return [row["name"] for row in found]
 
 

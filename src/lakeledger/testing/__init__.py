@@ -1,5 +1,4 @@
-"""For tests, ours and yours: stop the world at a named point of the commit, or of a delivery.
-"""For tests, ours and yours: stop the world at a named point of the commit, or of maintenance.
+"""For tests, ours and yours: stop the world at a named point of a commit, of a delivery, or of maintenance.
 
 `kill_at("in_transaction")` in a child process: it dies there, as by kill -9. `with raise_at("after_write", Boom()):` raises there.
 """
