@@ -7,7 +7,9 @@ import signal
 import subprocess
 import sys
 from collections.abc import Iterator
+from datetime import timedelta
 from pathlib import Path
+from typing import Any
 
 import pytest
 
@@ -87,6 +89,28 @@ def test_tables_that_say_otherwise_are_left_alone_and_what_cannot_be_published_s
         )
         wait_until(lambda: "jsonl" in (((found := ledger.tables.publication("shop.orders")) and found.problem) or ""))
     assert not ledger.events.parked()
+
+
+def test_a_policy_says_after_how_many_commits_others_see_a_table(ledger: Ledger) -> None:
+    ledger.snapshots.set_policy("shop", snapshot_commits=3)
+    with ledger.astha():
+        late(ledger, 1)
+        late(ledger, 2)
+        wait_until(lambda: bool(ledger.events.lag()) and all(lag.behind == 0 for lag in ledger.events.lag()))
+        assert ledger.tables.publication("shop.orders") is None
+        late(ledger, 3)
+        wait_until(lambda: is_published(ledger, 3))
+    assert len(metadata_files(ledger)) == 3
+
+
+@pytest.mark.parametrize("policy", [{"snapshot_files": 2}, {"snapshot_rows": 2}, {"snapshot_every": timedelta(milliseconds=300)}])
+def test_a_table_is_shown_by_size_or_by_time_if_its_policy_says_so(ledger: Ledger, policy: dict[str, Any]) -> None:
+    ledger.snapshots.set_policy("shop.orders", snapshot_commits=None, **policy)
+    with ledger.astha():
+        late(ledger, 1)
+        late(ledger, 2)
+        wait_until(lambda: is_published(ledger, 2))
+    assert seen(ledger) == [1, 2]
 
 
 @pytest.mark.parametrize("point", [failpoints.AFTER_STAGE, failpoints.IN_TRANSACTION, failpoints.AFTER_COMMIT])

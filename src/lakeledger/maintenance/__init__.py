@@ -11,8 +11,16 @@ if TYPE_CHECKING:
 def components() -> dict[str, Factory]:
     """The components that hear of changes, as what makes each from the ledger of a tenant."""
     from lakeledger.maintenance.iceberg_updater import IcebergUpdater
+    from lakeledger.maintenance.orchestrator import MetadataOrchestrator
+    from lakeledger.maintenance.snapshotter import Snapshotter
 
     def iceberg_updater(ledger: Any) -> IcebergUpdater:
         return IcebergUpdater(ledger.store, ledger.publisher)
 
-    return {"iceberg_updater": iceberg_updater}
+    def snapshotter(ledger: Any) -> Snapshotter:
+        return Snapshotter(ledger.store, ledger.publisher)
+
+    def metadata_orchestrator(ledger: Any) -> MetadataOrchestrator:
+        return MetadataOrchestrator(ledger.store, ledger.publisher)
+
+    return {"iceberg_updater": iceberg_updater, "snapshotter": snapshotter, "metadata_orchestrator": metadata_orchestrator}

@@ -3,17 +3,11 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from typing import Protocol
 
 from lakeledger.db import Store
 from lakeledger.events import COMPONENT_SUBSCRIPTIONS, Event, TableFiles, TableMetadata
+from lakeledger.maintenance.due import Publishes, publish_if_due
 from lakeledger.tables import store
-
-
-class Publishes(Protocol):
-    """What publishes a table that follows its commits, and says up to which version others see it."""
-
-    def publish_late(self, table_id: str) -> int: ...
 
 
 class IcebergUpdater:
@@ -29,10 +23,8 @@ class IcebergUpdater:
 
     def on_event(self, event: Event[TableMetadata | TableFiles]) -> None:
         """Publish the table, unless what the event tells of is published already. Raises if that fails: it is told again later."""
-        table_id = event.data.table_id
-        if event.operation == "DELETE" or self._is_seen(event.data):
-            return
-        self._seen[table_id] = self._publisher.publish_late(table_id)
+        if event.operation != "DELETE" and not self._is_seen(event.data):
+            self._publish(event.data.table_id)
 
     def on_health(self) -> None:
         """Raise Unavailable if the ledger is away."""
@@ -44,7 +36,10 @@ class IcebergUpdater:
         with self._store.read() as tx:
             tables = store.list_page(tx)
         for table in tables:
-            self._seen[table.table_id] = self._publisher.publish_late(table.table_id)
+            self._publish(table.table_id)
+
+    def _publish(self, table_id: str) -> None:
+        self._seen[table_id] = publish_if_due(self._store, self._publisher, table_id, ("commit",))
 
     def _is_seen(self, row: TableMetadata | TableFiles) -> bool:
         if isinstance(row, TableMetadata):  # it does not say in which version it came

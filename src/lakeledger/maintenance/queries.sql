@@ -174,3 +174,8 @@ select coalesce(sum(row_count), 0) as row_count, count(*) as file_count, coalesc
 -- name: set_figures
 update tables set row_count = :row_count, file_count = :file_count, total_size = :total_size, updated_at = :now
  where tenant_id = :tenant_id and table_id = :table_id
+
+-- name: unpublished_amount
+select count(*) as files, coalesce(sum(file_size), 0) as bytes, coalesce(sum(row_count), 0) as "rows"
+  from table_files
+ where tenant_id = :tenant_id and table_id = :table_id and added_version > :version

@@ -1,0 +1,75 @@
+"""The snapshotter: other engines are shown tables by time or by size, where a policy says so."""
+
+from __future__ import annotations
+
+import logging
+import threading
+from collections.abc import Sequence
+from datetime import timedelta
+
+from lakeledger.db import Store
+from lakeledger.errors import LakeledgerError
+from lakeledger.events import COMPONENT_SUBSCRIPTIONS, Event, TableFiles, TableMetadata, TableSnapshots
+from lakeledger.maintenance.due import Publishes, due_in, publish_if_due
+from lakeledger.tables import store
+
+# How soon what failed at its time is tried again.
+AGAIN = timedelta(seconds=30)
+
+_log = logging.getLogger("lakeledger.snapshots")
+
+
+class Snapshotter:
+    """Shows the tables of one tenant. A commit is one look, at the row of its version; what is due later has a timer."""
+
+    def __init__(self, store: Store, publisher: Publishes) -> None:
+        self._store = store
+        self._publisher = publisher
+        self._lock = threading.Lock()
+        self._timers: dict[str, threading.Timer] = {}
+
+    def subscribed_tables(self) -> Sequence[str]:
+        return COMPONENT_SUBSCRIPTIONS["snapshotter"]
+
+    def on_event(self, event: Event[TableMetadata | TableFiles | TableSnapshots]) -> None:
+        """Show the table if it is due now, and else when it will be. Raises if that fails: it is told again later."""
+        if event.operation == "INSERT" and isinstance(event.data, TableSnapshots):
+            self._look(event.data.table_id)
+
+    def on_health(self) -> None:
+        """Raise Unavailable if the ledger is away."""
+        with self._store.read():
+            pass
+
+    def on_refresh(self) -> None:
+        """Look at every table."""
+        with self._store.read() as tx:
+            tables = store.list_page(tx)
+        for table in tables:
+            self._look(table.table_id)
+
+    def _look(self, table_id: str) -> None:
+        publish_if_due(self._store, self._publisher, table_id, ("size", "time"))
+        with self._store.read() as tx:
+            table = store.find_by_id(tx, table_id)
+            wait = due_in(tx, table) if table and self._publisher.mode(tx, table) != "off" else None
+        if wait is not None:
+            self._wait(table_id, wait)
+
+    def _wait(self, table_id: str, wait: timedelta) -> None:
+        with self._lock:
+            if table_id in self._timers and self._timers[table_id].is_alive():
+                return
+            timer = threading.Timer(wait.total_seconds(), self._ring, [table_id])
+            timer.daemon = True
+            self._timers[table_id] = timer
+        timer.start()
+
+    def _ring(self, table_id: str) -> None:
+        with self._lock:
+            self._timers.pop(table_id, None)
+        try:
+            self._look(table_id)
+        except LakeledgerError as error:
+            _log.warning("a table that was due could not be shown, and is tried again: %s", error)
+            self._wait(table_id, AGAIN)
