@@ -113,7 +113,11 @@ class Stage:
 
     def read(self) -> None:
         """Read what is new."""
-        if self.subscription.is_following and (found := feed.page(self.ledger.store, self.subscription.read_to)):
+        if (
+            self.subscription.is_following
+            and self.subscription.has_room()
+            and (found := feed.page(self.ledger.store, self.subscription.read_to))
+        ):
             mine = [change for change in found if change.table_name in self.subscription.tables]
             self.subscription.take(mine, self.subscription.read_to, found[-1].seq)
 

@@ -23,7 +23,7 @@ from contract.outages import restarting
 from lakeledger import Fenced, Ledger, failpoints
 from lakeledger.config import AsthaSettings
 from lakeledger.db.migrate import SYSTEM_TENANT
-from lakeledger.events import Event, leadership, workers
+from lakeledger.events import Event, leadership, subscription, workers
 from lakeledger.runs import Worker
 from postgres_server import Server
 
@@ -485,3 +485,33 @@ def test_many_tables_that_hang_hold_up_no_other(ledger: Ledger, monkeypatch: pyt
             wait_until(lambda: len([thread for thread in threading.enumerate() if thread.name == "astha-sub"]) <= 2)
     finally:
         gate.set()
+
+
+def test_what_is_too_much_for_memory_waits_in_the_log_and_holds_up_nobody(ledger: Ledger, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(subscription, "TOTAL_LIMIT", 5)
+    monkeypatch.setattr(subscription, "SLOW_SECONDS", 0.1)
+    gate = threading.Event()
+
+    def handle(event: Event[Any]) -> None:
+        if event.data.file_name == "hangs":
+            gate.wait(30)
+
+    made = Recorders(handle=handle)
+    load(ledger)
+    try:
+        with delivering(ledger, {"sub": made}):
+            wait_until(lambda: begun(ledger, "sub"))
+            load(ledger, ORDERS, "hangs")
+            append(ledger, *(new_file(f"o{number}") for number in range(8)), table=ORDERS)
+            append(ledger, *(new_file(f"i{number}") for number in range(8)), table=ITEMS)
+            load(ledger, ITEMS, "last")
+            wait_until(lambda: "last" in files(made.of["default"]))
+            assert "o0" not in files(made.of["default"])
+            gate.set()
+            wait_until(lambda: len(made.seen) == 18)
+    finally:
+        gate.set()
+    told = made.of["default"]
+    assert len({*told.seqs}) == len(told.seqs)
+    orders = [event.seq for event in told.seen if event.data.file_name.startswith(("o", "hangs"))]
+    assert orders == sorted(orders)

@@ -116,8 +116,7 @@ def in_order(numbers: list[int]) -> bool:
 @pytest.mark.parametrize("seed", range(12))
 def test_every_event_is_handled_or_parked_in_order(ledger: Ledger, seed: int, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(lanes, "LANE_LIMIT", 3)
-    monkeypatch.setattr(lanes, "TOTAL_LIMIT", 6)
-    monkeypatch.setattr(lanes, "SHORT_LIMIT", 1)
+    monkeypatch.setattr(subscription, "TOTAL_LIMIT", 6)
     monkeypatch.setattr(subscription, "REFILL", 2)
     for name in TABLES:
         execute(ledger, ADD_TABLE, id=name)

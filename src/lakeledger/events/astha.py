@@ -26,6 +26,8 @@ IDLE_SECONDS = 60.0
 # How often at least it is looked at what lasts too long.
 KEEP_SECONDS = 5.0
 GRACE_SECONDS = 10.0
+# How soon it is looked whether there is room for more of what is there.
+ROOM_SECONDS = 0.02
 # How soon it is seen that it is told to stop.
 STOP_SECONDS = 0.5
 
@@ -142,6 +144,9 @@ class Astha:
             self._broke(error)
             return
         self._failures.clear("")
+        if term.has_unread:
+            self._stop.wait(ROOM_SECONDS)
+            return
         # A leader that has something to do must be seen to be one before its lease is over.
         self._rest(self._settings.lease_seconds / 2 if term.is_at_work else IDLE_SECONDS, seen)
 

@@ -9,9 +9,9 @@ from dataclasses import dataclass, field
 from lakeledger.events.model import Change, Lane
 from lakeledger.events.store import LaneRow
 
-# How many events of a lane are kept in memory; the rest is read from the change log when it is their turn. Fewer when there are many lanes.
+# How many events of a lane are kept in memory: what comes behind them is read from the change log when it is their turn. And how many of
+# all lanes: with so many, the feed is not read on until some are handled. (A lane that fails or hangs keeps one.)
 LANE_LIMIT = 1_000
-SHORT_LIMIT = 50
 TOTAL_LIMIT = 20_000
 
 
@@ -90,7 +90,7 @@ class Lines:
         if line.is_behind:
             line.has_missed = True
             return None
-        if len(line.pending) >= (LANE_LIMIT if self.waiting < TOTAL_LIMIT else SHORT_LIMIT):
+        if len(line.pending) >= LANE_LIMIT:
             line.is_behind, line.has_missed, line.loaded = True, True, line.pending[-1].seq
             return None
         line.pending.append(change)
@@ -103,6 +103,13 @@ class Lines:
         self.waiting += len(found)
         line.loaded = up_to if is_all else found[-1].seq
         line.is_behind = not is_all or line.has_missed
+
+    def trim(self, line: Line) -> None:
+        """Keep only the first event of a lane that does not get on, and read the others from the change log when it does."""
+        while len(line.pending) > 1:
+            line.pending.pop()
+            self.waiting -= 1
+            line.is_behind, line.loaded = True, line.pending[0].seq
 
     def done(self, line: Line) -> None:
         """The first event of the lane is done with, and what failed at it is over."""

@@ -22,7 +22,7 @@ class EventRouter:
         """Those that have not read everything up to there, by how far they got. All of them are mostly at the same place."""
         found: dict[int, list[Subscription]] = {}
         for each in self.subscriptions:
-            if each.is_following and each.read_to < head:
+            if each.is_following and each.read_to < head and each.has_room():
                 found.setdefault(each.read_to, []).append(each)
         return found
 

@@ -13,10 +13,10 @@ from lakeledger.db import Store
 from lakeledger.errors import Fenced, LakeledgerError
 from lakeledger.events import feed, parking
 from lakeledger.events.breaker import CircuitBreaker, State, pause_before
-from lakeledger.events.lanes import Line, Lines
+from lakeledger.events.lanes import TOTAL_LIMIT, Line, Lines
 from lakeledger.events.model import Change, Subscriber, to_event
 from lakeledger.events.store import CLOSED, OPEN, REFRESHING, EventStore, LaneRow, Progress
-from lakeledger.events.workers import Workers
+from lakeledger.events.workers import SLOW_SECONDS, Workers
 from lakeledger.sync.dead_letters import NewLetter
 from lakeledger.sync.dead_letters.drafts import message_of
 from lakeledger.sync.dead_letters.model import Draft
@@ -98,6 +98,16 @@ class Subscription:
         """Whether something waits, is under way, or is not as it should be."""
         with self._lock:
             return not self.is_following or bool(self._lines.all())
+
+    def has_room(self) -> bool:
+        """Whether more may be read for it. What lanes keep that hang is let go of first: they must not hold up others."""
+        with self._lock:
+            if self._lines.waiting >= TOTAL_LIMIT:
+                late = self._around.now() - SLOW_SECONDS
+                for line in self._lines.all():
+                    if line.called_at is not None and line.called_at < late:
+                        self._lines.trim(line)
+            return self._lines.waiting < TOTAL_LIMIT
 
     def take(self, changes: Sequence[Change], after: int, up_to: int) -> None:
         """Deliver these changes, which are all of its own between the two numbers."""
@@ -217,6 +227,8 @@ class Subscription:
                     line.given_up = error
                 else:
                     line.retry_at = now + pause_before(line.attempts, self._around.settings, self._around.chance)
+                    if line.attempts > 1:
+                        self._lines.trim(line)
                 if self._breaker.failed(now):
                     self._error = message
                 self._touch()

@@ -167,6 +167,12 @@ class Term:
         return min((each for each in waits if each is not None), default=None)
 
     @property
+    def has_unread(self) -> bool:
+        """Whether somebody has no room yet for what is there to be read."""
+        heads = self._health.heads
+        return any(each.is_following and each.read_to < heads.get(each.tenant_id, 0) for each in self._subscriptions())
+
+    @property
     def is_at_work(self) -> bool:
         """Whether something is to be done although nobody commits anything."""
         return any(served.missing for served in list(self._served.values())) or any(each.is_at_work for each in self._subscriptions())
