@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import importlib
+import importlib.util
 import re
 import shlex
 import subprocess
@@ -50,6 +52,28 @@ def test_the_readme_fits_on_one_screen_and_its_python_is_short() -> None:
 
 def test_the_tutorial_runs(spark: SparkSession, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     run_page("docs/tutorial.md", tmp_path, monkeypatch)
+
+
+def test_the_guide_to_other_engines_runs_and_its_names_are_there(
+    spark: SparkSession, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    run_page("docs/guides/publishing.md", tmp_path, monkeypatch)
+    guide = (ROOT / "docs/guides/publishing.md").read_text()
+    places = re.findall(r"^\| `.*\| `(lakeledger\.\S+)` \|$", guide, re.MULTILINE)
+    assert len(places) == 9
+    for place in places:
+        parts = place.split(".")
+        depth = next(depth for depth in range(len(parts), 0, -1) if find_spec_of(".".join(parts[:depth])))
+        found: object = importlib.import_module(".".join(parts[:depth]))
+        for name in parts[depth:]:
+            found = getattr(found, name)
+
+
+def find_spec_of(name: str) -> bool:
+    try:
+        return importlib.util.find_spec(name) is not None
+    except ModuleNotFoundError:
+        return False
 
 
 def test_the_guide_to_maintenance_runs(spark: SparkSession, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
