@@ -38,13 +38,15 @@ def main(folder: Path) -> None:
             actions = [
                 lambda frame=frame, bare=bare: frame.write.parquet(next(bare)),
                 lambda frame=frame, shape=shape: ledger.append(frame, f"bench.{shape}"),
+                lambda frame=frame, shape=shape: ledger.append(frame, f"sync.{shape}", metadata="sync"),
                 lambda frame=frame, shape=shape: frame.write.format("delta").mode("append").save(str(folder / "delta" / shape)),
                 lambda frame=frame, shape=shape: frame.writeTo(f"ice.db.{shape}").append(),
             ]
             times = [1000 * statistics.median(each) for each in alternate(actions, ROUNDS, ledger.settle)]
-            raw, ours, delta, iceberg = times
+            raw, ours, sync, delta, iceberg = times
             print(
                 f"append of 10 rows, {width} columns: bare {raw:.0f} ms, ledger {ours:.0f} ms (+{ours - raw:.0f} ms, {ours / raw:.2f}×),"
+                f" and seen by other engines {sync:.0f} ms (+{sync - raw:.0f} ms, {sync / raw:.2f}×),"
                 f" Delta {delta:.0f} ms ({delta / raw:.2f}×), Iceberg {iceberg:.0f} ms ({iceberg / raw:.2f}×)"
             )
 

@@ -54,19 +54,25 @@ def test_insert_of_a_million_rows(spark: SparkSession, tmp_path: Path, columns: 
     frame = spark.range(ROWS).selectExpr(*columns)
     paths = (str(tmp_path / "bare" / str(number)) for number in itertools.count())
     with lakeledger.open(f"sqlite:///{tmp_path}/ledger.db", spark=spark) as ledger:
-        actions = [lambda: frame.write.parquet(next(paths)), lambda: ledger.append(frame, "bench.orders")]
+        actions = [
+            lambda: frame.write.parquet(next(paths)),
+            lambda: ledger.append(frame, "bench.orders"),
+            lambda: ledger.append(frame, "bench.sync", metadata="sync"),
+        ]
 
         def settle() -> None:
             ledger.settle()
             os.sync()  # What one write left in the page cache must not be flushed during the next.
 
-        bare, kept = alternate(actions, ROUNDS, settle)
+        with ledger.astha():  # "bench.orders" is published beside it
+            bare, kept, sync = alternate(actions, ROUNDS, settle)
         background = seconds(ledger.settle)
     overhead = statistics.median(kept) / statistics.median(bare) - 1
     paired = statistics.median(k / b - 1 for k, b in zip(kept, bare, strict=True))
     print(f"insert of {ROWS:,} rows of {len(columns)} columns, median of {ROUNDS}:")
     print(f"  bare {median_ms(bare):.0f} ms, with the ledger {median_ms(kept):.0f} ms")
-    print(f"  overhead {overhead:+.1%} (median of paired ratios {paired:+.1%}); target at most 3 %")
+    print(f"  overhead {overhead:+.1%} (median of paired ratios {paired:+.1%}), published by Astha meanwhile; target at most 5 %")
+    print(f"  published in its commit {median_ms(sync):.0f} ms, {statistics.median(sync) / statistics.median(bare) - 1:+.1%}")
     print(f"  checksums of the last insert, in the background: {background * 1000:.0f} ms")
 
 
