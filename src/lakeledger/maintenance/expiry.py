@@ -68,8 +68,7 @@ def expire(handle: Store, planned: Plan, worker: Worker, by: str) -> Iterator[li
 def unheard(tx: Transaction) -> Mapping[str, int]:
     """By table, the oldest version that not every subscriber has read in the change log."""
     seqs = [row["seq"] for row in tx.all(sql.cursors)]
-    if seqs and tx.one(sql.has_lanes):
-        seqs += [row["next_seq"] - 1 for row in tx.all(sql.lanes)]
+    seqs += [row["next_seq"] - 1 for row in tx.all(sql.lanes)]
     return {row["table_id"]: int(row["version"]) for row in tx.all(sql.unread_versions, seq=min(seqs))} if seqs else {}
 
 

@@ -61,12 +61,6 @@ select schema_name, table_name, position_data from sync_markers where tenant_id 
 -- Up to where each subscriber has read the change log.
 select seq from subscriber_cursor where tenant_id = :tenant_id
 
--- name: has_lanes@sqlite
-select 1 as found from sqlite_master where name = 'delivery'
-
--- name: has_lanes@postgres
-select 1 as found where to_regclass('delivery') is not null
-
 -- name: lanes
 -- Of a subscriber that is behind with some tables, the first event of each that it has not handled.
 select next_seq from delivery where tenant_id = :tenant_id
