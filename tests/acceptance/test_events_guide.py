@@ -38,7 +38,7 @@ def test_its_code_and_its_commands_run(tmp_path: Path, monkeypatch: pytest.Monke
     (tmp_path / "lakeledger.toml").write_text(blocks("toml")[0])
     exec(compile(embedded, "events.md", "exec"), {"__name__": "page"})
     with lakeledger.open() as ledger, ledger.astha():
-        wait_until(lambda: {lag.state for lag in ledger.events.lag()} == {"closed"})
+        wait_until(lambda: "alerts" in {lag.subscriber for lag in ledger.events.lag() if lag.state == "closed"})
         with pytest.raises(ValueError, match="no rows"), ledger.run("nightly"):
             raise ValueError("no rows")
         heard: list[str] = []

@@ -122,7 +122,6 @@ class Project:
             "snapshots policy": (["silver", "keep_versions=3"], set()),
             "records list": (["ingestion_volume"], set()),
             "changes list": ([], set()),
-            "astha": ([], set()),
             "events tail": ([], set()),
             "events lag": ([], set()),
             "events parked": ([], set()),

@@ -35,8 +35,8 @@ LOOK_SECONDS = 1.0
 def astha(options: Options) -> None:
     """Deliver every change of the registry, of every tenant, to its subscribers, until it is told to end.
 
-    Subscribers are named under [subscribers] in the settings. Several processes may run: one delivers, and another one takes over when
-    it is gone. At the end what is under way is given time to finish.
+    Subscribers are lakeledger's own components, and those named under [subscribers] in the settings. Several processes may run: one
+    delivers, and another one takes over when it is gone. At the end what is under way is given time to finish.
 
       lakeledger astha
     """

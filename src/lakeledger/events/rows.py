@@ -59,7 +59,6 @@ class TableFiles:
     run_id: str
     created_at: datetime
     modified_at: datetime
-    removable_since: datetime | None
 
 
 @dataclass(frozen=True)
