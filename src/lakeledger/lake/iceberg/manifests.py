@@ -69,10 +69,12 @@ class Manifests:
             partition = proven(file, columns) if columns else None
             entry = self._new_entry(data_file(file, fields, partition or {}))
             self.added.add(entry)
-            by_spec[0 if partition is None else spec_id].append(entry)
+            chosen = 0 if partition is None else spec_id
+            by_spec[chosen].append(entry)
+            if len(by_spec[chosen]) == FILES_PER_MANIFEST:
+                self._write(by_spec.pop(chosen), chosen)
         for chosen, entries in by_spec.items():
-            for chunk in _chunks(entries):
-                self._write(chunk, chosen)
+            self._write(entries, chosen)
 
     def _merge(self) -> None:
         small = [each for each in self.listed if _live(each) < FILES_PER_MANIFEST and each["added_snapshot_id"] != self.snapshot_id]
