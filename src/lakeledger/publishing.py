@@ -2,10 +2,12 @@
 
 from __future__ import annotations
 
+import threading
 from collections.abc import Callable, Mapping, Sequence
 from contextlib import suppress
 from dataclasses import dataclass, field, replace
 from time import time
+from typing import TypeVar
 
 from lakeledger import codec, failpoints
 from lakeledger.commit import Commit, Effect
@@ -16,10 +18,10 @@ from lakeledger.errors import Conflict, Fenced, Invalid, Unavailable
 from lakeledger.lake import Storage
 from lakeledger.lake.iceberg import Unpublishable
 from lakeledger.lake.iceberg.read_with import Published, read_with
-from lakeledger.lake.iceberg.stage import Base, Staged, load, remove, stage
+from lakeledger.lake.iceberg.stage import Base, Staged, load, remove, retag, stage_all
 from lakeledger.names import TableName, parse_name
 from lakeledger.sync import Advance
-from lakeledger.tables import Change, Publication, Table, publications, store
+from lakeledger.tables import Change, Publication, Table, Trigger, publications, store
 from lakeledger.tables.publications import Plan, PointerMoved, Surroundings
 
 # How many versions may wait to be published.
@@ -28,6 +30,7 @@ MOST_BEHIND = 1_000
 ATTEMPTS = 5
 # What was published last is kept at hand, for so many tables.
 BASES_KEPT = 32
+_Done = TypeVar("_Done")
 _SCHEMA = statement("select current_schema() as name")
 
 
@@ -45,9 +48,8 @@ class Pointer:
             return
         if made.version != self.staged.version:
             raise PointerMoved(self.table)
-        publications.point(
-            tx, made.table, self.plan, self.staged.metadata_location, self.staged.manifest_list, self.staged.iceberg_snapshot_id
-        )
+        publications.point(tx, made.table, self.plan, self.staged)
+        publications.mark(tx, made.table, made.version, "completed")  # of versions that waited, too
 
 
 @dataclass(frozen=True)
@@ -63,6 +65,16 @@ class Problem:
             publications.note_problem(tx, made.table, made.version, self.why)
 
 
+@dataclass(frozen=True)
+class _Tagged:
+    """What is published of a table: its place, the metadata, the ledger's id of its version, and the tags; nothing if nothing is."""
+
+    place: str = ""
+    location: str | None = None
+    snapshot_id: str = ""
+    tags: Mapping[str, int] = field(default_factory=dict)
+
+
 @dataclass
 class Publisher:
     """What publishes the tables of one tenant."""
@@ -72,6 +84,7 @@ class Publisher:
     _find_warehouse: Callable[[], str]
     _bases: dict[str, Base] = field(default_factory=dict)
     _lost: set[str] = field(default_factory=set)
+    _lock: threading.Lock = field(default_factory=threading.Lock)
 
     def mode(self, tx: Transaction, table: Table | None, wanted: str | None = None) -> str:
         """When other engines see a new version: as is wanted, or as the table says, or as the ledger does. Raises Invalid.
@@ -120,10 +133,11 @@ class Publisher:
         with self._store.write() as tx:
             publications.set_mode(tx, store.get(tx, parse_name(name)), check_metadata(mode) if mode else None)
 
-    def publish(self, name: str, *, anew: bool = False) -> Publication | None:
+    def publish(self, name: str, *, anew: bool = False, trigger: Trigger = "manual") -> Publication | None:
         """Let other engines see the table as it is now. Raises NotFound, or Unpublishable, which the ledger then knows.
 
         If somebody else publishes it at the same moment, theirs counts. `anew` goes on from nothing: for metadata that is spoilt.
+        `trigger` is why, and is kept with the version.
         """
         for attempt in range(ATTEMPTS):
             with self._store.read() as tx:
@@ -131,11 +145,11 @@ class Publisher:
                 seen = store.publication(tx, table)
             if anew and attempt == 0 and seen and seen.metadata_location:
                 self._lost.add(seen.metadata_location)
-            if not self._catch_up(table):
+            if not self._catch_up(table, trigger):
                 return self._find(table)
         raise PointerMoved(name)
 
-    def publish_late(self, table_id: str) -> int:
+    def publish_late(self, table_id: str, trigger: Trigger = "commit") -> int:
         """Publish the table if it is one that follows its commits; up to which version others see it now, or would if they could."""
         with self._store.read() as tx:
             table = store.find_by_id(tx, table_id)
@@ -143,20 +157,64 @@ class Publisher:
         if table is None or mode == "off":
             return 0
         try:
-            published = self.publish(str(table.name))
+            published = self.publish(str(table.name), trigger=trigger)
         except Unpublishable:
             return table.current_version
         return published.version if published else 0
+
+    def retag(self, name: str, work: Callable[[Transaction, Table], _Done]) -> _Done:
+        """Do what changes the tags of a table, in one transaction with what other engines see of them.
+
+        What they see of a version without a tag stays; what cannot be read gets its tags when it is published anew. Raises whatever
+        `work` raises, which may be done more than once, or PointerMoved (retryable) if others publish the table again and again.
+        """
+        warehouse = self._find_warehouse()
+        looked, staged = _Tagged(), None
+        for _ in range(ATTEMPTS):
+            found = _Tagged()
+            try:
+                with self._store.write() as tx:
+                    table = store.get(tx, parse_name(name))
+                    done = work(tx, table)
+                    found = self._tagged(tx, table, warehouse)
+                    if found != looked:
+                        raise PointerMoved(table.name)
+                    if staged and found.location:
+                        publications.repoint(tx, table, staged.version, found.location, staged.metadata_location)
+            except PointerMoved:
+                remove(Storage(looked.place, self._settings.s3), staged.paths if staged else ())
+                looked, staged = found, self._stage_tags(found)
+            else:
+                if staged:
+                    self._remember(staged)
+                return done
+        raise PointerMoved(name)
+
+    def _tagged(self, tx: Transaction, table: Table, warehouse: str) -> _Tagged:
+        seen, place = store.publication(tx, table), table.placed(warehouse).location
+        if seen is None or not Surroundings(lost=self._lost).goes_on(seen, place):
+            return _Tagged()
+        return _Tagged(place, seen.metadata_location, store.snapshot(tx, table, seen.version).snapshot_id, publications.tags(tx, table))
+
+    def _stage_tags(self, found: _Tagged) -> Staged | None:
+        if found.location is None:
+            return None
+        storage = Storage(found.place, self._settings.s3)
+        try:
+            base = self._bases.get(found.location) or load(storage, found.location, found.place)
+            return retag(storage, base, found.place, found.snapshot_id, found.tags, self._around().at_ms)
+        except (FileNotFoundError, ValueError, KeyError, EOFError):
+            return None
 
     def _find(self, table: Table) -> Publication | None:
         with self._store.read() as tx:
             return store.publication(tx, table)
 
-    def _catch_up(self, table: Table) -> bool:
+    def _catch_up(self, table: Table, trigger: Trigger) -> bool:
         """Publish the version that the table has now; False if there is nothing to do."""
         try:
             with self._store.read() as tx:
-                plan = publications.plan_current(tx, table, self._around())
+                plan = publications.plan_current(tx, table, self._around(), trigger)
             if plan is None:
                 return False
             staged = self._stage_late(table, plan)
@@ -169,7 +227,7 @@ class Publisher:
         failpoints.reach(failpoints.AFTER_STAGE)
         try:
             with self._store.write() as tx:
-                publications.point(tx, table, plan, staged.metadata_location, staged.manifest_list, staged.iceberg_snapshot_id)
+                publications.point(tx, table, plan, staged)
                 publications.mark(tx, table, plan.step.version, "completed")
                 failpoints.reach(failpoints.IN_TRANSACTION)
         except PointerMoved:
@@ -187,10 +245,6 @@ class Publisher:
             with suppress(Unavailable):  # Its files are found by their versions: the word is for people.
                 self._mark(table, plan, "failed")
             raise
-
-    def forget(self) -> None:
-        """Read what was published anew: somebody else has worked on the warehouse."""
-        self._bases.clear()
 
     def _mark(self, table: Table, plan: Plan, state: str) -> None:
         with self._store.write() as tx:
@@ -212,20 +266,21 @@ class Publisher:
             table.name,
             found.metadata_location,
             self._find_warehouse(),
+            self._settings.s3.resolved(),
         )
         return read_with(engine, place)
 
     def _prepare(self, changes: Sequence[Change], about: Mapping[str, str]) -> list[Effect]:
         """The effects that publish these changes, or say why they cannot be."""
         with self._store.read() as tx:
-            planned = [self._plan(tx, change, about) for change in changes]
+            planned = [self._plan(tx, change, about, [other for other in changes if other is not change]) for change in changes]
         return [
             each if isinstance(each, Problem) else self._effect(change.table, each) for change, each in zip(changes, planned, strict=True)
         ]
 
-    def _plan(self, tx: Transaction, change: Change, about: Mapping[str, str]) -> Plan | Problem:
+    def _plan(self, tx: Transaction, change: Change, about: Mapping[str, str], others: Sequence[Change]) -> Plan | Problem:
         try:
-            return publications.plan_change(tx, change, self._around(), about)
+            return publications.plan_change(tx, change, self._around(), about, others)
         except Unpublishable as error:
             return Problem(change.table, str(error))
 
@@ -241,7 +296,7 @@ class Publisher:
         try:
             if location and not plan.is_fresh:
                 base = self._bases.get(location) or load(storage, location, plan.step.location)
-            return stage(storage, base, plan.step)
+            return stage_all(storage, base, (*plan.before, plan.step), is_compressed=self._settings.metadata_compression == "gzip")
         except FileNotFoundError as error:
             # Somebody has removed metadata that the next goes on from: it is made anew from what the ledger knows.
             self._lost.add(location or "")
@@ -268,11 +323,11 @@ class Publisher:
                 self._remember(effect.staged)
 
     def _remember(self, staged: Staged) -> None:
-        if staged.base_location:
-            self._bases.pop(staged.base_location, None)
-        self._bases[staged.metadata_location] = staged.base
-        while len(self._bases) > BASES_KEPT:
-            self._bases.pop(next(iter(self._bases)))
+        with self._lock:
+            self._bases.pop(staged.base_location or "", None)
+            self._bases[staged.metadata_location] = staged.base
+            while len(self._bases) > BASES_KEPT:
+                self._bases.pop(next(iter(self._bases)))
 
 
 def _positions(moves: Sequence[Advance]) -> dict[str, str]:

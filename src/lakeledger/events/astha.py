@@ -15,9 +15,10 @@ from lakeledger.db.migrate import SYSTEM_TENANT
 from lakeledger.errors import Fenced, Invalid, LakeledgerError
 from lakeledger.events import leadership
 from lakeledger.events.leadership import Lease
+from lakeledger.events.served import Tenant, told
 from lakeledger.events.subscribers import Factory
-from lakeledger.events.term import Tenant, Term
-from lakeledger.runs import Worker, describe
+from lakeledger.events.term import Term
+from lakeledger.runs import Worker
 
 # How long to wait after something went wrong with Astha itself, and how often whoever stands by looks.
 PAUSE_SECONDS = 1.0
@@ -148,12 +149,12 @@ class Astha:
             self._stop.wait(ROOM_SECONDS)
             return
         # A leader that has something to do must be seen to be one before its lease is over.
-        self._rest(self._settings.lease_seconds / 2 if term.is_at_work else IDLE_SECONDS, seen)
+        self._rest(term, self._settings.lease_seconds / 2 if term.is_at_work else IDLE_SECONDS, seen)
 
-    def _rest(self, seconds: float, seen: str) -> None:
-        """Until somebody commits, the time is up, or it is told to stop."""
+    def _rest(self, term: Term, seconds: float, seen: str) -> None:
+        """Until somebody commits, a subscriber has come that has something to read, the time is up, or it is told to stop."""
         ends = time.monotonic() + seconds
-        while not self._stop.is_set() and (left := ends - time.monotonic()) > 0:
+        while not self._stop.is_set() and not term.has_unread and (left := ends - time.monotonic()) > 0:
             if self._store.database.wait(min(left, STOP_SECONDS), seen):
                 return
 
@@ -187,6 +188,5 @@ class Astha:
             term.wake.wait(max(pause, 0.001))
 
     def _broke(self, error: Exception) -> None:
-        told = str(error) if isinstance(error, LakeledgerError) else describe(error)
-        self._failures.report("", f"Astha could not work, and tries again: {told}", error)
+        self._failures.report("", f"Astha could not work, and tries again: {told(error)}", error)
         self._stop.wait(PAUSE_SECONDS)

@@ -11,6 +11,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 from datetime import datetime, timedelta
 
+from lakeledger import failpoints
 from lakeledger.db import Database, Transaction
 from lakeledger.db.migrate import SYSTEM_TENANT
 from lakeledger.db.queries import load
@@ -65,7 +66,9 @@ def take(database: Database, worker: Worker, seconds: float) -> Lease | None:
             return None
         holder = {"holder": worker.name, "instance_id": worker.instance_id, "lease_seconds": seconds}
         row = tx.one(sql.take_lease, token=found.token, **holder) if found else tx.one(sql.add_lease, **holder)
-        return Lease(**row) if row else None
+        failpoints.reach(failpoints.IN_LEASE)
+    failpoints.reach(failpoints.AFTER_LEASE)
+    return Lease(**row) if row else None
 
 
 def suspect(database: Database, found: Lease) -> None:

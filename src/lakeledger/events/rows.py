@@ -79,6 +79,7 @@ class TableSnapshots:
     manifest_list: str | None
     metadata_location: str | None
     iceberg_snapshot_id: int | None
+    publish_trigger: str | None
 
 
 @dataclass(frozen=True)

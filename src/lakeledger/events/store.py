@@ -92,6 +92,7 @@ def _save(tx: Transaction, progress: Progress) -> None:
         tx.execute(sql.drop_lanes, subscriber=progress.subscriber)
     for draft in progress.parked:
         letters.put(tx, draft)
+        failpoints.reach(failpoints.IN_PARKING)
     for row in progress.lanes:
         at = None if row.retry_in is None else tx.now + timedelta(seconds=row.retry_in)
         values = {"next_seq": row.next_seq, "attempts": row.attempts, "retry_at": at, "error": row.error}

@@ -15,6 +15,7 @@ from lakeledger.events import feed, parking
 from lakeledger.events.breaker import CircuitBreaker, State, pause_before
 from lakeledger.events.lanes import TOTAL_LIMIT, Line, Lines
 from lakeledger.events.model import Change, Subscriber, to_event
+from lakeledger.events.pace import UNKNOWN, Pace
 from lakeledger.events.store import CLOSED, OPEN, REFRESHING, EventStore, LaneRow, Progress
 from lakeledger.events.workers import SLOW_SECONDS, Workers
 from lakeledger.sync.dead_letters import NewLetter
@@ -24,12 +25,7 @@ from lakeledger.sync.dead_letters.model import Draft
 # How long a thread stays with one lane while others wait for it, and how many events of a lane are read at once.
 SLICE_SECONDS = 0.2
 REFILL = 500
-# How soon what was handled is written down: after so many events or so long; how soon if there was nothing in them for the subscriber.
-SAVE_EVENTS = 1_000
-SAVE_SECONDS = 0.5
-DRIFT_SECONDS = 10.0
 OUTAGE_PAUSE_SECONDS = 1.0
-UNKNOWN = -1
 
 
 @dataclass(frozen=True)
@@ -69,18 +65,13 @@ class Subscription:
         self._lock = threading.Lock()
         self._breaker = CircuitBreaker(around.settings, around.chance)
         self._epoch = 0
-        self._parking: list[Line] = []
-        self._handled = 0
-        self._changed_at: float | None = None
-        self._drifted_at: float | None = None
         self._refreshes = 0
         self._refresh_at = 0.0
         self._is_refreshing = False
-        self._drops_lanes = False
         self._error: str | None = None
         cursor, rows = self._kept.load(name)
         self._needs_refresh = cursor is None or cursor.state == REFRESHING
-        self._cursor: int | None = cursor.seq if cursor else None
+        self._pace = Pace(cursor.seq if cursor else None)
         self._lines = Lines(rows, around.now())
         self.read_to = cursor.seq if cursor else 0
         if cursor and cursor.state == OPEN:
@@ -117,8 +108,8 @@ class Subscription:
             now = self._around.now()
             ready = [line for change in changes if (line := self._lines.add(change)) and line.is_ready(now)]
             self.read_to = up_to
-            if not changes and self._drifted_at is None:
-                self._drifted_at = now
+            if not changes:
+                self._pace.drift(now)
             for line in ready:
                 if not line.is_busy:
                     self._start(line)
@@ -138,7 +129,7 @@ class Subscription:
                 waits.append(self._breaker.probe_at - now)
             elif self._breaker.state == State.CLOSED:
                 waits += [self._start_or_wait(line, now) for line in self._lines.all()]
-            waits.append(self._save_in(now))
+            waits.append(self._pace.due_in(now))
             return min((max(0.0, each) for each in waits if each is not None), default=None)
 
     def _start_or_wait(self, line: Line, now: float) -> float | None:
@@ -209,7 +200,7 @@ class Subscription:
             self._lines.done(line)
             line.called_at = None
             self._breaker.worked()
-            self._handled += 1
+            self._pace.handled += 1
             self._touch()
             return True
 
@@ -253,9 +244,7 @@ class Subscription:
         """Nothing that is under way counts any more."""
         self._epoch += 1
         self._lines = Lines()
-        self._parking = []
-        self._changed_at = self._drifted_at = None
-        self._handled = 0
+        self._pace.forget()
 
     # Is it well
 
@@ -289,8 +278,9 @@ class Subscription:
         if because:
             self._report(because, None)
         try:
-            head = max(feed.head(self._store), self._cursor or 0)
-            self._kept.save([Progress(self.name, head if self._cursor is None else self._cursor, REFRESHING, because)])
+            cursor = self._pace.cursor
+            head = max(feed.head(self._store), cursor or 0)
+            self._kept.save([Progress(self.name, head if cursor is None else cursor, REFRESHING, because)])
             failure = self._ask_to_refresh()
         except Fenced:
             return  # Somebody else leads, and refreshes it.
@@ -315,8 +305,8 @@ class Subscription:
         """Go on from there, and have that written at once: until it is, a crash begins the refresh again."""
         with self._lock:
             self._forget_all()
-            self._drops_lanes, self._changed_at = True, self._around.now() - SAVE_SECONDS
-            self._cursor = self.read_to = head
+            self._pace.begin_at(head, self._around.now())
+            self.read_to = head
             self._needs_refresh = self._is_refreshing = False
             self._refreshes, self._error = 0, None
             self._breaker.close()
@@ -332,49 +322,31 @@ class Subscription:
     # How far it got
 
     def _touch(self) -> None:
-        if self._changed_at is None:
-            self._changed_at = self._around.now()
+        if self._pace.touch(self._around.now()):
             self._around.wake()
-
-    def _save_in(self, now: float) -> float | None:
-        """In how long what happened is to be written down."""
-        if self._handled >= SAVE_EVENTS:
-            return 0.0
-        waits = [at + wait - now for at, wait in ((self._changed_at, SAVE_SECONDS), (self._drifted_at, DRIFT_SECONDS)) if at is not None]
-        return min(waits, default=None)
 
     def progress(self, *, is_last: bool = False) -> Progress | None:
         """What is to be written down now; None if there is nothing, or not yet."""
         with self._lock:
-            now, due = self._around.now(), self._save_in(self._around.now())
-            if self._needs_refresh or self._cursor is None or due is None or (due > 0 and not is_last):
+            now = self._around.now()
+            due = self._pace.due_in(now)
+            if self._needs_refresh or due is None or (due > 0 and not is_last):
                 return None
-            lines = self._lines.all()
-            seq = self._lines.cursor(self.read_to, self._cursor)
-            kept = [line for line in lines if line.needs_row(self._cursor)]
-            gone = [line.lane for line in lines if line.saved and not line.needs_row(self._cursor)]
-            self._parking = [line for line in lines if line.given_up is not None]
-            given_up = [(line.pending[0], line.given_up) for line in self._parking if line.given_up is not None]
-            self._changed_at, self._drifted_at, self._handled = None, None, 0
-            drops, epoch = self._drops_lanes, self._epoch
             state = CLOSED if self._breaker.state == State.CLOSED else OPEN
-            rows = [row for line in kept if (row := line.row(now)) != line.saved]
-            self._lines.note_saved(rows)  # before it is written: a lane that empties meanwhile must not be forgotten with a row left
-        drafts = [self._draft(parking.letter(self.name, change, error)) for change, error in given_up]
-        return Progress(self.name, seq, state, self._error, rows, gone, drafts, drops, epoch)
+            found = self._pace.collect(self._lines, self.read_to, now)
+            if found is None:
+                return None
+            epoch, error = self._epoch, self._error
+        drafts = [self._draft(parking.letter(self.name, change, why)) for change, why in found.given_up]
+        return Progress(self.name, found.seq, state, error, found.rows, found.gone, drafts, found.drops_lanes, epoch)
 
     def saved(self, progress: Progress) -> None:
         """It was written."""
         with self._lock:
             if progress.epoch != self._epoch:
                 return
-            self._cursor, self._drops_lanes = progress.seq, False
-            parked, self._parking = self._parking, []
-            for line in parked:
-                self._lines.done(line)
-                self._lines.forget_if_empty(line)
-            self._lines.note_gone(progress.gone)
-        if parked:
+            has_parked = self._pace.saved(self._lines, progress)
+        if has_parked:
             self._around.wake()
 
     def unsaved(self, progress: Progress) -> None:
@@ -386,9 +358,9 @@ class Subscription:
     def first_waiting(self, head: int) -> tuple[int, str | None] | None:
         """The first event that it has not handled although it was there, and why not; None if there is none."""
         with self._lock:
-            if self._cursor is None:
+            if (cursor := self._pace.cursor) is None:
                 return None
             behind = [(line.next_seq, line.error) for line in self._lines.all() if not line.is_empty]
             if self.read_to < head or not self.is_following:
-                behind.append((self._cursor + 1, self._error))
+                behind.append((cursor + 1, self._error))
             return min(behind, default=None, key=lambda each: each[0])

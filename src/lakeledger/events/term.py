@@ -6,47 +6,24 @@ import random
 import threading
 import time
 from collections.abc import Callable, Iterator, Mapping
-from dataclasses import dataclass, replace
-from typing import Protocol
+from dataclasses import replace
 
 from lakeledger.background import Failures
 from lakeledger.config import AsthaSettings
-from lakeledger.db import Database, Store
+from lakeledger.db import Database
 from lakeledger.errors import Fenced, LakeledgerError
-from lakeledger.events import feed, leadership, subscribers
+from lakeledger.events import feed, leadership
 from lakeledger.events.feed import RegistryWatcher
 from lakeledger.events.health import HealthMonitor
 from lakeledger.events.leadership import Lease
-from lakeledger.events.router import EventRouter
+from lakeledger.events.served import Served, Tenant, told
 from lakeledger.events.store import EventStore
 from lakeledger.events.subscribers import Factory
 from lakeledger.events.subscription import Subscription, Surroundings
 from lakeledger.events.workers import Workers
-from lakeledger.runs import describe
-from lakeledger.sync.capture import Capture
 
-# How often a tenant is looked at again in which a subscriber could not be made.
-RETRY_SECONDS = 30.0
-
-
-class Tenant(Protocol):
-    """What is needed of a ledger of one tenant; its subscribers are given it, too."""
-
-    store: Store
-
-    @property
-    def sync(self) -> Capture: ...
-    def close(self) -> None: ...
-
-
-@dataclass
-class _Served:
-    """A tenant, its subscriptions, and which of its subscribers could not be made when."""
-
-    tenant: Tenant
-    router: EventRouter
-    failures: Failures
-    missing: dict[str, float]
+# How long the reader waits for subscribers to be made before it reads for those that are.
+MAKING_SECONDS = 0.2
 
 
 class Term:
@@ -72,7 +49,7 @@ class Term:
         self._failures = failures
         self._watcher = RegistryWatcher(database)
         self._verified_at = verified_at
-        self._served: dict[str, _Served] = {}
+        self._served: dict[str, Served] = {}
         self._around = Surroundings(settings, time.monotonic, random.random, self.may_deliver, self.wake.set)
         self._workers = {name: Workers(name, settings.threads, self._broke, self.wake.set) for name in factories}
         self._health = HealthMonitor(settings)
@@ -90,12 +67,19 @@ class Term:
         heads = self._verify()
         if self._known is None:
             self._known = self._watcher.tenants()
-        for tenant_id in sorted({*self._known, *heads}):
-            self._serve(tenant_id)
+        begun = [self._serve(tenant_id) for tenant_id in sorted({*self._known, *heads})]
+        if any(begun):
+            self._await_made()
         self._health.heads = heads
         while self._read_on(heads):
             if time.monotonic() - self._verified_at > self._settings.lease_seconds / 3:
                 heads = self._verify()
+
+    def _await_made(self) -> None:
+        """Wait a moment for subscribers that are made quickly, as most are; the others follow when they are there."""
+        ends = time.monotonic() + MAKING_SECONDS
+        for served in self._served.values():
+            served.wait_made(ends - time.monotonic())
 
     def _verify(self) -> dict[str, int]:
         """See that this process still leads, and say so to whoever doubts it; the newest change of every tenant."""
@@ -122,38 +106,14 @@ class Term:
                     is_more = True
         return is_more
 
-    def _serve(self, tenant_id: str) -> None:
-        """Begin with a tenant, and with those of its subscribers that could not be made before."""
+    def _serve(self, tenant_id: str) -> bool:
+        """Begin with a tenant, and with those of its subscribers that could not be made before; whether some are being made."""
         served = self._served.get(tenant_id)
         if served is None:
             tenant = self._open_tenant(tenant_id)
-            served = _Served(tenant, EventRouter(()), tenant.sync.background("astha"), dict.fromkeys(self._factories, 0.0))
-            self._served[tenant_id] = served
-        now = time.monotonic()
-        made = [self._make(served, name) for name, due in served.missing.items() if now >= due]
-        if any(made):
-            served.router = EventRouter([*served.router.subscriptions, *(each for each in made if each)])
-            served.missing = {name: due for name, due in served.missing.items() if name not in {each.name for each in made if each}}
-            self.wake.set()
-
-    def _make(self, served: _Served, name: str) -> Subscription | None:
-        """The subscription, or None if its subscriber cannot be made now, which is reported."""
-
-        def report(message: str | None, error: BaseException | None) -> None:
-            if message is None:
-                served.failures.clear(name)
-            else:
-                served.failures.report(name, message, error)
-
-        try:
-            subscriber = subscribers.make(name, self._factories[name], served.tenant)
-        except Exception as error:  # noqa: BLE001 - the subscriber is somebody else's
-            report(f"subscriber {name} cannot be made, and is tried again: {_told(error)}", error)
-            served.missing[name] = time.monotonic() + RETRY_SECONDS
-            return None
-        report(None, None)
-        draft = served.tenant.sync.dead_letters.draft
-        return Subscription(name, subscriber, self._fenced(served), self._workers[name], self._around, draft, report)
+            fenced = replace(tenant.store, check=lambda tx: leadership.check(tx, self.lease.token))
+            served = self._served[tenant_id] = Served(tenant, fenced, self._factories, self._workers, self._around)
+        return served.make_missing()
 
     # The keeper
 
@@ -175,7 +135,7 @@ class Term:
     @property
     def is_at_work(self) -> bool:
         """Whether something is to be done although nobody commits anything."""
-        return any(served.missing for served in list(self._served.values())) or any(each.is_at_work for each in self._subscriptions())
+        return any(served.is_incomplete for served in list(self._served.values())) or any(each.is_at_work for each in self._subscriptions())
 
     def _subscriptions(self) -> Iterator[Subscription]:
         for served in list(self._served.values()):
@@ -193,12 +153,12 @@ class Term:
         if failed:
             raise failed
 
-    def _save_tenant(self, served: _Served, *, is_last: bool) -> None:
+    def _save_tenant(self, served: Served, *, is_last: bool) -> None:
         found = [(each, progress) for each in served.router.subscriptions if (progress := each.progress(is_last=is_last))]
         if not found:
             return
         try:
-            EventStore(self._fenced(served)).save([progress for _, progress in found])
+            EventStore(served.store).save([progress for _, progress in found])
         except BaseException:
             for each, progress in found:
                 each.unsaved(progress)
@@ -206,12 +166,8 @@ class Term:
         for each, progress in found:
             each.saved(progress)
 
-    def _fenced(self, served: _Served) -> Store:
-        """The tenant's store, which refuses to write once somebody else leads."""
-        return replace(served.tenant.store, check=lambda tx: leadership.check(tx, self.lease.token))
-
     def _broke(self, error: BaseException) -> None:
-        self._failures.report("delivery", f"a delivery broke: {_told(error)}", error)
+        self._failures.report("delivery", f"a delivery broke: {told(error)}", error)
 
     # The end
 
@@ -230,7 +186,3 @@ class Term:
             self.is_over = True
             for served in self._served.values():
                 served.tenant.close()
-
-
-def _told(error: BaseException) -> str:
-    return str(error) if isinstance(error, LakeledgerError) else describe(error)

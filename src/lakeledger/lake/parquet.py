@@ -10,7 +10,7 @@ from lakeledger import codec
 from lakeledger.lake import Bounds, FileFacts, Storage
 
 if TYPE_CHECKING:
-    from pyarrow import DataType, parquet
+    from pyarrow import DataType, Schema, parquet
 
 TEXT_LIMIT = 64
 
@@ -39,6 +39,11 @@ def footer_types(storage: Storage, path: str) -> dict[str, Any] | None:
         schema = parquet.read_schema(storage.inner(path), filesystem=storage.filesystem)
     except (ArrowInvalid, OSError):
         return None
+    return shape_of(schema)
+
+
+def shape_of(schema: Schema) -> dict[str, Any]:
+    """Columns in the shape of Spark's schemas, but in pyarrow's words."""
     return {"type": "struct", "fields": [{"name": field.name, "type": _shape(field.type)} for field in schema]}
 
 

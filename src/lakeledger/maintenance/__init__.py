@@ -18,7 +18,9 @@ def components() -> dict[str, Factory]:
         return IcebergUpdater(ledger.store, ledger.publisher)
 
     def snapshotter(ledger: Any) -> Snapshotter:
-        return Snapshotter(ledger.store, ledger.publisher)
+        made = Snapshotter(ledger.store, ledger.publisher)
+        ledger.at_close(made.close)
+        return made
 
     def metadata_orchestrator(ledger: Any) -> MetadataOrchestrator:
         return MetadataOrchestrator(ledger.store, ledger.publisher)

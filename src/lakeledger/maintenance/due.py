@@ -2,14 +2,16 @@
 
 from __future__ import annotations
 
-from collections.abc import Container
+from abc import ABC, abstractmethod
+from collections.abc import Container, Sequence
 from datetime import timedelta
-from typing import Protocol
+from typing import ClassVar, Protocol
 
 from lakeledger.db import Store, Transaction
+from lakeledger.events import COMPONENT_SUBSCRIPTIONS
 from lakeledger.maintenance import policies
-from lakeledger.maintenance.planning import Policy, Since, Trigger, is_due
-from lakeledger.tables import Table, store
+from lakeledger.maintenance.planning import Policy, Since, is_due
+from lakeledger.tables import Table, Trigger, store
 
 sql = policies.sql
 
@@ -18,7 +20,36 @@ class Publishes(Protocol):
     """What publishes tables, and knows which of them follow their commits."""
 
     def mode(self, tx: Transaction, table: Table | None, wanted: str | None = None) -> str: ...
-    def publish_late(self, table_id: str) -> int: ...
+    def publish_late(self, table_id: str, trigger: Trigger = "commit") -> int: ...
+
+
+class Component(ABC):
+    """What components share: the ledger of one tenant, and that they look at one table at a time. Each says what it looks for."""
+
+    name: ClassVar[str]
+
+    def __init__(self, handle: Store, publisher: Publishes) -> None:
+        self._store = handle
+        self._publisher = publisher
+
+    def subscribed_tables(self) -> Sequence[str]:
+        return COMPONENT_SUBSCRIPTIONS[self.name]
+
+    def on_health(self) -> None:
+        """Raise Unavailable if the ledger is away."""
+        with self._store.read():
+            pass
+
+    def on_refresh(self) -> None:
+        """Look at every table."""
+        with self._store.read() as tx:
+            tables = store.list_page(tx)
+        for table in tables:
+            self.look(table.table_id)
+
+    @abstractmethod
+    def look(self, table_id: str) -> None:
+        """Do for the table what is due. Raises if that fails: it is done again later."""
 
 
 def publish_if_due(handle: Store, publisher: Publishes, table_id: str, triggers: Container[Trigger]) -> int:
@@ -28,7 +59,7 @@ def publish_if_due(handle: Store, publisher: Publishes, table_id: str, triggers:
         if table is None or publisher.mode(tx, table) == "off":
             return 0
         trigger = is_due(policies.of_table(tx, table.name), since_last(tx, table), tx.now)
-    return publisher.publish_late(table_id) if trigger in triggers else 0
+    return publisher.publish_late(table_id, trigger) if trigger and trigger in triggers else 0
 
 
 def due_in(tx: Transaction, table: Table) -> timedelta | None:

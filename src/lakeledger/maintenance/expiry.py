@@ -13,6 +13,7 @@ from lakeledger.maintenance.planning import Needs, Policy, Verdict, Version, dat
 from lakeledger.maintenance.policies import sql
 from lakeledger.runs import Worker, recovery
 from lakeledger.runs import store as run_store
+from lakeledger.sync.kinds import VersionsPosition, parse_position
 from lakeledger.tables import Table, store
 
 # How many versions leave in one transaction: nobody waits long for it.
@@ -77,14 +78,18 @@ def _needs(tx: Transaction, table: Table, worker: Worker, by_iceberg_id: Mapping
     single = {pin.version: f"read by {pin.held_by}" for pin in pins.living(tx, table, worker)}
     single |= {row["version"]: f"tag {row['name']}" for row in tx.all(sql.list_tags, table_id=table.table_id)}
     single |= {published.version: "published"} if published and published.version else {}
-    return Needs(single, _consumers(tx, by_iceberg_id), _running(tx, worker, own_run))
+    return Needs(single, _consumers(tx, table, by_iceberg_id), _running(tx, worker, own_run))
 
 
-def _consumers(tx: Transaction, by_iceberg_id: Mapping[int, int]) -> dict[int, str]:
+def _consumers(tx: Transaction, table: Table, by_iceberg_id: Mapping[int, int]) -> dict[int, str]:
     """From which version on somebody reads the table piece by piece."""
     found: dict[int, str] = {}
-    for row in tx.all(sql.iceberg_readers) if by_iceberg_id else []:
-        version = by_iceberg_id.get(row["position_data"].get("snapshot_id"))
+    for row in tx.all(sql.readers):
+        position = parse_position(row["position_kind"], row["position_data"])
+        if isinstance(position, VersionsPosition):
+            version = next((position.versions[name] for name, id_ in position.ids.items() if id_ == table.table_id), None)
+        else:
+            version = by_iceberg_id.get(row["position_data"].get("snapshot_id"))
         if version is not None:
             name = f"{row['schema_name']}.{row['table_name']}" if row["table_name"] else row["schema_name"]
             found[version] = f"source {name} has read up to version {version}"

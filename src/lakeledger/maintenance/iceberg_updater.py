@@ -2,43 +2,27 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
-
 from lakeledger.db import Store
-from lakeledger.events import COMPONENT_SUBSCRIPTIONS, Event, TableFiles, TableMetadata
-from lakeledger.maintenance.due import Publishes, publish_if_due
-from lakeledger.tables import store
+from lakeledger.events import Event, TableFiles, TableMetadata
+from lakeledger.maintenance.due import Component, Publishes, publish_if_due
 
 
-class IcebergUpdater:
+class IcebergUpdater(Component):
     """Publishes the tables of one tenant. All events of a commit are one look at its table, and many commits are one snapshot."""
 
-    def __init__(self, store: Store, publisher: Publishes) -> None:
-        self._store = store
-        self._publisher = publisher
-        self._seen: dict[str, int] = {}
+    name = "iceberg_updater"
 
-    def subscribed_tables(self) -> Sequence[str]:
-        return COMPONENT_SUBSCRIPTIONS["iceberg_updater"]
+    def __init__(self, handle: Store, publisher: Publishes) -> None:
+        super().__init__(handle, publisher)
+        self._seen: dict[str, int] = {}
 
     def on_event(self, event: Event[TableMetadata | TableFiles]) -> None:
         """Publish the table, unless what the event tells of is published already. Raises if that fails: it is told again later."""
         if event.operation != "DELETE" and not self._is_seen(event.data):
-            self._publish(event.data.table_id)
+            self.look(event.data.table_id)
 
-    def on_health(self) -> None:
-        """Raise Unavailable if the ledger is away."""
-        with self._store.read():
-            pass
-
-    def on_refresh(self) -> None:
-        """Publish every table that is behind."""
-        with self._store.read() as tx:
-            tables = store.list_page(tx)
-        for table in tables:
-            self._publish(table.table_id)
-
-    def _publish(self, table_id: str) -> None:
+    def look(self, table_id: str) -> None:
+        """Publish the table if its policy says so after a commit."""
         self._seen[table_id] = publish_if_due(self._store, self._publisher, table_id, ("commit",))
 
     def _is_seen(self, row: TableMetadata | TableFiles) -> bool:

@@ -7,7 +7,7 @@ from dataclasses import dataclass, field
 from datetime import datetime, timedelta
 from typing import Literal
 
-Trigger = Literal["commit", "time", "size", "manual", "query"]
+from lakeledger.tables import Trigger
 
 
 @dataclass(frozen=True)
@@ -16,7 +16,8 @@ class Policy:
 
     A version expires once it is neither among the `keep_versions` newest nor was current within the last `keep_for`. `grace` is how long
     whoever began to read something may still need it: a version that is no longer current, a file that no version needs, metadata that
-    nobody points at. A snapshot is due after so many commits, so much time, or so many files, bytes or rows; None and 0 are never.
+    nobody points at. A snapshot is due after so many commits, so much time, or so many files, bytes or rows; None and 0 are never. With
+    `snapshot_query` it is also due when somebody asks for a fresh one.
     """
 
     keep_versions: int = 10
@@ -27,6 +28,7 @@ class Policy:
     snapshot_files: int | None = None
     snapshot_bytes: int | None = None
     snapshot_rows: int | None = None
+    snapshot_query: bool = True
 
 
 @dataclass(frozen=True)

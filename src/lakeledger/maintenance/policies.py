@@ -23,6 +23,7 @@ EVERYWHERE = ""
 SETTINGS = tuple(field.name for field in fields(Policy))
 LONGEST = timedelta(days=36_500)
 SPANS = ("keep_for", "grace", "snapshot_every")
+SWITCHES = ("snapshot_query",)
 
 _NAME = re.compile(r"[A-Za-z_][A-Za-z0-9_]{0,127}(\.[A-Za-z_][A-Za-z0-9_]{0,127})?")
 
@@ -94,9 +95,13 @@ def check_name(name: str) -> None:
 def check(name: str, value: Any) -> float | int | None:
     """A setting's value as it is kept. Raises Invalid."""
     check_name(name)
-    is_optional = name.startswith("snapshot_")
+    is_optional = name.startswith("snapshot_") and name not in SWITCHES
     if value is None and is_optional:
         return None
+    if name in SWITCHES:
+        if isinstance(value, bool):
+            return value
+        raise Invalid(f"{name} must be on or off, not {value!r}")
     if name in SPANS:
         if isinstance(value, timedelta) and timedelta(0) <= value <= LONGEST:
             return value.total_seconds()

@@ -54,8 +54,10 @@ delete from table_pins where tenant_id = :tenant_id and pin_id = any(array(selec
 -- name: versions
 select version, committed_at, iceberg_snapshot_id from table_snapshots where tenant_id = :tenant_id and table_id = :table_id order by version
 
--- name: iceberg_readers
-select schema_name, table_name, position_data from sync_markers where tenant_id = :tenant_id and position_kind = 'iceberg'
+-- name: readers
+-- Whoever reads tables of the ledger piece by piece: by Iceberg's snapshots, or by our own versions.
+select schema_name, table_name, position_kind, position_data from sync_markers
+ where tenant_id = :tenant_id and position_kind in ('iceberg', 'versions')
 
 -- name: cursors
 -- Up to where each subscriber has read the change log.

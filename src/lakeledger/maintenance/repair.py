@@ -85,7 +85,7 @@ class Repair:
             needed = [
                 each for each in versions if file.added_version <= each and (file.removed_version is None or each < file.removed_version)
             ]
-            if finding.problem == "missing" and not needed:
+            if not needed:
                 yield (
                     replace(defect, repair="no version needs it: forget it", repaired=False),
                     partial(retired.mark, self._store, file.id),
@@ -141,6 +141,9 @@ class Repair:
         elif found and (gone := sorted(found.versions - self._versions(table))):
             detail = f"other engines still see the expired versions {', '.join(map(str, gone))}"
             yield replace(wrong, detail=detail, repair="let them forget these versions"), lambda: self._drop(table, gone)
+        elif found and (strange := self._strange_tags(found)):
+            detail = f"other engines see other tags than the ledger has: {', '.join(strange)}"
+            yield replace(wrong, detail=detail, repair="show them the ledger's tags"), lambda: self._retag(table)
 
     def _compare(self, found: published.Published) -> str | None:
         table = found.table
@@ -152,6 +155,18 @@ class Repair:
             return None
         same = len(seen & registered)
         return f"version {found.publication.version} has {len(registered)} files, other engines see {len(seen)}, {same} of them the same"
+
+    def _strange_tags(self, found: published.Published) -> list[str]:
+        """The tags that other engines see and should not, or should see and do not."""
+        with self._store.read() as tx:
+            tags = publications.tags(tx, found.table)
+        known = {each["snapshot-id"] for each in found.base.document["snapshots"]}
+        wanted = {(name, id_) for name, id_ in tags.items() if id_ in known}
+        seen = {(name, ref["snapshot-id"]) for name, ref in found.base.document["refs"].items() if ref["type"] == "tag"}
+        return sorted({name for name, _ in wanted ^ seen})
+
+    def _retag(self, table: Table) -> None:
+        self._publisher.retag(str(table.name), lambda _tx, _table: None)
 
     def _versions(self, table: Table) -> set[int]:
         with self._store.read() as tx:

@@ -72,36 +72,61 @@ class Snapshots:
             return self._tags(tx, store.get(tx, parse_name(name)))
 
     def tag(self, name: str, tag: str, version: int | None = None, comment: str | None = None, by: str | None = None) -> Tag:
-        """Give a version a name, by default the current one: it is kept until the name is taken away.
+        """Give a version a name, by default the current one: it is kept until the name is taken away. Other engines see it as a tag.
 
         Raises NotFound, or Conflict if another version has the name.
         """
         if not tag.strip() or len(tag) > LONGEST_TAG or not tag.isprintable():
             raise Invalid(f"a tag needs a name of at most {LONGEST_TAG} characters, not {tag[:50]!r}")
-        with self._store.write() as tx:
-            table = store.get(tx, parse_name(name))
+
+        def add(tx: Transaction, table: Table) -> Tag:
             chosen = store.snapshot(tx, table, version).version
             told = {"version": chosen, "comment": comment, "created_by": by or user_name()}
             if row := tx.one(sql.add_tag, table_id=table.table_id, name=tag, **told):
                 return Tag(**row)
             there = Tag(**(tx.one(sql.get_tag, table_id=table.table_id, name=tag) or {}))
-        if there.version == chosen:
-            return there
-        raise Conflict(f"version {there.version} of {table.name} is called {tag!r} already: untag it first, or choose another name")
+            if there.version == chosen:
+                return there
+            raise Conflict(f"version {there.version} of {table.name} is called {tag!r} already: untag it first, or choose another name")
+
+        return self._publisher.retag(name, add)
 
     def untag(self, name: str, tag: str) -> Tag:
         """Take a name away: the version is kept no longer than the policy says. Raises NotFound."""
-        with self._store.write() as tx:
-            table = store.get(tx, parse_name(name))
-            row = tx.one(sql.remove_tag, table_id=table.table_id, name=tag)
-        if row is None:
+
+        def remove(tx: Transaction, table: Table) -> Tag:
+            if row := tx.one(sql.remove_tag, table_id=table.table_id, name=tag):
+                return Tag(**row)
             raise NotFound(f"{table.name} has no tag {tag!r}: `lakeledger snapshots list {table.name}` shows them")
-        return Tag(**row)
+
+        return self._publisher.retag(name, remove)
 
     def create(self, name: str, tag: str | None = None, comment: str | None = None, by: str | None = None) -> Created:
         """Let other engines see the table as it is now, and with a `tag` keep that version. Raises NotFound, Unpublishable or Conflict."""
         made = self._publisher.publish(name)
         return Created(made, self.tag(name, tag, made.version if made else None, comment, by) if tag else None)
+
+    def fresh(self, name: str) -> Publication:
+        """See to it that other engines see the table as it is now, for whoever is about to read it with one.
+
+        Raises NotFound or Unpublishable, or Conflict if they do not, and by its policy or its mode a read does not publish the table.
+        """
+        with self._store.read() as tx:
+            table = store.get(tx, parse_name(name))
+            seen, policy = store.publication(tx, table), policies.of_table(tx, table.name)
+            mode = self._publisher.mode(tx, table)
+        is_behind = seen is None or seen.version < table.current_version
+        if is_behind and (mode == "off" or not policy.snapshot_query):
+            why = "metadata is off" if mode == "off" else "its policy has snapshot_query=off"
+            said = f"version {seen.version}" if seen and seen.version else "no version"
+            raise Conflict(
+                f"other engines see {said} of {table.name}, not {table.current_version}, and a read does not publish it ({why}): "
+                f"`lakeledger tables publish {table.name}` does"
+            )
+        made = self._publisher.publish(name, trigger="query")
+        if made is None:
+            raise Conflict(f"{table.name} has no columns to publish yet: write to it first")
+        return made
 
     def policy(self, name: str) -> Policy:
         """How long the versions of that table are kept, whether it is there yet or not. Raises Invalid for what is no name."""

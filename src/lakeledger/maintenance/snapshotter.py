@@ -4,13 +4,12 @@ from __future__ import annotations
 
 import logging
 import threading
-from collections.abc import Sequence
 from datetime import timedelta
 
 from lakeledger.db import Store
 from lakeledger.errors import LakeledgerError
-from lakeledger.events import COMPONENT_SUBSCRIPTIONS, Event, TableFiles, TableMetadata, TableSnapshots
-from lakeledger.maintenance.due import Publishes, due_in, publish_if_due
+from lakeledger.events import Event, TableFiles, TableMetadata, TableSnapshots
+from lakeledger.maintenance.due import Component, Publishes, due_in, publish_if_due
 from lakeledger.tables import store
 
 # How soon what failed at its time is tried again.
@@ -19,36 +18,24 @@ AGAIN = timedelta(seconds=30)
 _log = logging.getLogger("lakeledger.snapshots")
 
 
-class Snapshotter:
-    """Shows the tables of one tenant. A commit is one look, at the row of its version; what is due later has a timer."""
+class Snapshotter(Component):
+    """Shows the tables of one tenant. A commit is one look, at the row of its version; what is due later has a timer until `close`."""
 
-    def __init__(self, store: Store, publisher: Publishes) -> None:
-        self._store = store
-        self._publisher = publisher
+    name = "snapshotter"
+
+    def __init__(self, handle: Store, publisher: Publishes) -> None:
+        super().__init__(handle, publisher)
         self._lock = threading.Lock()
         self._timers: dict[str, threading.Timer] = {}
-
-    def subscribed_tables(self) -> Sequence[str]:
-        return COMPONENT_SUBSCRIPTIONS["snapshotter"]
+        self._closed = False
 
     def on_event(self, event: Event[TableMetadata | TableFiles | TableSnapshots]) -> None:
         """Show the table if it is due now, and else when it will be. Raises if that fails: it is told again later."""
         if event.operation == "INSERT" and isinstance(event.data, TableSnapshots):
-            self._look(event.data.table_id)
+            self.look(event.data.table_id)
 
-    def on_health(self) -> None:
-        """Raise Unavailable if the ledger is away."""
-        with self._store.read():
-            pass
-
-    def on_refresh(self) -> None:
-        """Look at every table."""
-        with self._store.read() as tx:
-            tables = store.list_page(tx)
-        for table in tables:
-            self._look(table.table_id)
-
-    def _look(self, table_id: str) -> None:
+    def look(self, table_id: str) -> None:
+        """Publish the table if its policy says so by size or time, and look again when it will be due."""
         publish_if_due(self._store, self._publisher, table_id, ("size", "time"))
         with self._store.read() as tx:
             table = store.find_by_id(tx, table_id)
@@ -56,20 +43,30 @@ class Snapshotter:
         if wait is not None:
             self._wait(table_id, wait)
 
+    def close(self) -> None:
+        """Nothing is due any more: somebody else delivers, or nobody does."""
+        with self._lock:
+            self._closed = True
+            timers = list(self._timers.values())
+        for timer in timers:
+            timer.cancel()
+        for timer in timers:
+            timer.join()
+
     def _wait(self, table_id: str, wait: timedelta) -> None:
         with self._lock:
-            if table_id in self._timers and self._timers[table_id].is_alive():
+            if self._closed or table_id in self._timers:
                 return
             timer = threading.Timer(wait.total_seconds(), self._ring, [table_id])
             timer.daemon = True
             self._timers[table_id] = timer
-        timer.start()
+            timer.start()
 
     def _ring(self, table_id: str) -> None:
         with self._lock:
             self._timers.pop(table_id, None)
         try:
-            self._look(table_id)
+            self.look(table_id)
         except LakeledgerError as error:
             _log.warning("a table that was due could not be shown, and is tried again: %s", error)
             self._wait(table_id, AGAIN)

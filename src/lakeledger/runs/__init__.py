@@ -83,6 +83,18 @@ class Runs:
         with self._store.read() as tx:
             return store.steps(tx, store.get(tx, run_id).id, limit, after)
 
+    def unfinished(self, pipeline: str) -> tuple[Run, Sequence[str]] | None:
+        """The latest run of a pipeline, and the names of its steps whose last attempt did not complete; None if it never ran."""
+        with self._store.read() as tx:
+            latest = next(iter(store.list_page(tx, pipeline, limit=1)), None)
+            last = {step.step_name: step for step in store.steps(tx, latest.id)} if latest else {}
+        return (latest, [name for name, step in last.items() if step.status != Status.COMPLETED]) if latest else None
+
+    def usual_ms(self, pipeline: str) -> Mapping[str, float]:
+        """How long the steps of a pipeline usually take, in milliseconds, by their names."""
+        with self._store.read() as tx:
+            return store.usual_ms(tx, pipeline)
+
     def output(self, run_id: str, steps: Sequence[Step] | None = None) -> Mapping[str, StepOutput]:
         """What the steps of a run printed, and where they failed, by the step's id: of all, or of a page of them."""
         with self._store.read() as tx:

@@ -136,6 +136,16 @@ select * from step_logs
  order by step_index, step_logging_id
  limit :page_size -- optional
 
+-- name: recent_steps
+-- The steps that completed in the latest runs of a pipeline.
+select step.step_name, step.duration_ms
+  from (select pipeline_logging_id from pipeline_runs
+         where tenant_id = :tenant_id and pipeline_id = :pipeline_id
+         order by start_time desc, pipeline_logging_id desc
+         limit :runs) latest
+  join step_logs step on step.pipeline_logging_id = latest.pipeline_logging_id
+ where step.status = 'COMPLETED' and step.duration_ms is not null
+
 -- name: earlier_attempts
 -- Of a step: how often it was tried and not done, in this run and in those that it repeats. Of a run: how many it repeats.
 with recursive repeated (run_id, retry_of) as (

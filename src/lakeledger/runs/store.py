@@ -310,6 +310,14 @@ def steps(tx: Transaction, run_id: str, limit: int | None = None, after: str | N
     return pages.read(tx, sql.list_steps, _IN_ORDER, lambda row: Step(**row), limit, after, run_id=run_id)
 
 
+def usual_ms(tx: Transaction, pipeline_id: str, runs: int = 5) -> dict[str, float]:
+    """How long each step of a pipeline took in its latest runs, in the middle, by its name; a step that never completed is not there."""
+    took: dict[str, list[int]] = {}
+    for row in tx.all(sql.recent_steps, pipeline_id=pipeline_id, runs=runs):
+        took.setdefault(row["step_name"], []).append(row["duration_ms"])
+    return {name: sorted(each)[len(each) // 2] for name, each in took.items()}
+
+
 def transitions(tx: Transaction, entity_id: Id) -> list[Transition]:
     """Every change of state of a run or a step, in order."""
     return [Transition(**row) for row in tx.all(sql.list_transitions, entity_id=str(entity_id))]

@@ -22,6 +22,7 @@ if TYPE_CHECKING:
         Table,
         TableMetadata,
         TableStats,
+        Trigger,
         View,
     )
     from lakeledger.tables.registry import Tables
@@ -42,6 +43,7 @@ __all__ = [
     "TableName",
     "TableStats",
     "Tables",
+    "Trigger",
     "View",
     "parse_name",
 ]

@@ -12,7 +12,7 @@ from lakeledger.names import TableName
 from lakeledger.tables import store
 from lakeledger.tables.change import prefix_of
 from lakeledger.tables.model import Change, Layout, Table, TableMetadata
-from lakeledger.tables.schema import Schema, check_readable, column_names, identify
+from lakeledger.tables.schema import Schema, check_readable, column_names, identify, shown
 
 if TYPE_CHECKING:
     from sqlglot import exp
@@ -84,7 +84,7 @@ def drop(name: str) -> Alteration:
         if codec.fold(name) in map(codec.fold, known.partition_by):
             raise Invalid(f"{table} is partitioned by {name}: overwrite the whole table with other partitions first")
         fields = [field for index, field in enumerate(known.schema["fields"]) if index != place]
-        if not fields:
+        if not shown({"fields": fields})["fields"]:
             raise Invalid(f"{name} is the only column of {table}: a table has at least one")
         return {"type": "struct", "fields": fields}, store.layout_of(known)
 
@@ -135,11 +135,11 @@ def _unknown(text: str) -> Invalid:
 
 
 def _place(table: TableName, known: TableMetadata, name: str) -> int:
-    names = column_names(known.schema)
+    names = column_names(shown(known.schema))
     folded = [codec.fold(each) for each in names]
     if codec.fold(name) not in folded:
         raise NotFound(f"{table} has no column {name!r}: it has {', '.join(names)}{suggest(name, names)}")
-    return folded.index(codec.fold(name))
+    return [codec.fold(each) for each in column_names(known.schema)].index(codec.fold(name))
 
 
 def _check_free(table: TableName, known: TableMetadata, name: str) -> None:

@@ -13,6 +13,8 @@ from lakeledger.names import TableName
 from lakeledger.runs import Counters, Run
 from lakeledger.tables import store
 from lakeledger.tables.model import (
+    BESIDE,
+    KEYS,
     Change,
     Committed,
     Files,
@@ -51,9 +53,9 @@ def make_version(tx: Transaction, table: Table | None, change: Change, run: Run)
 
 
 def find_batch(tx: Transaction, table: Table, operation: Operation, batch_id: str | None) -> Snapshot | None:
-    """The snapshot that already holds this batch. An overwrite is only in the table while no other rows came after it."""
+    """The snapshot that already holds this batch. What replaces all rows is only in the table while no others came after it."""
     done = store.find_batch(tx, table, batch_id) if batch_id else None
-    stays = operation != "overwrite" or (done is not None and done.version == table.content_version)
+    stays = operation not in ("overwrite", "sync") or (done is not None and done.version == table.content_version)
     return done if stays else None
 
 
@@ -64,6 +66,12 @@ def check_base(tx: Transaction, table: Table | None, change: Change) -> None:
             current = table.current_version if table else 0
             moved = f"moved from version {change.base_version} to {current} {why}" if change.base_version is not None else f"moved {why}"
             raise Conflict(f"{change.table} {moved}: read it again and retry", retryable=True)
+
+
+def check_unmoved(tx: Transaction, name: TableName, part: Part, base: int) -> None:
+    """Raise Conflict if that part of a table is no longer what it was at a version."""
+    if _has_moved(tx, store.find(tx, name), part, base):
+        raise Conflict(f"{name} moved since version {base}, which the rows were computed from: read it again and retry", retryable=True)
 
 
 def _has_moved(tx: Transaction, table: Table | None, part: Part, base: int | None) -> bool:
@@ -115,7 +123,17 @@ def _put_schema(tx: Transaction, table: Table, change: Change) -> TableMetadata:
     next_ = foresee(change, known)
     if known and next_.version == known.schema_version:
         return known
-    return store.put_metadata(tx, table, known, next_.schema, next_.columns, next_.layout, compression)
+    return store.put_metadata(tx, table, known, next_.schema, next_.columns, next_.layout, compression, _properties(change, known))
+
+
+def _properties(change: Change, known: TableMetadata | None) -> dict[str, Any]:
+    properties = known.properties if known else {}
+    if change.keys:
+        properties = {**properties, KEYS: list(change.keys)}
+    if change.beside:
+        beside = {field["physical_name"]: field["type"] for field in change.beside}
+        properties = {**properties, BESIDE: {**properties.get(BESIDE, {}), **beside}}
+    return properties
 
 
 @dataclass(frozen=True)
@@ -137,6 +155,7 @@ def foresee(change: Change, known: TableMetadata | None) -> NextSchema:
     is_kept = known is not None and change.retires != "all" and change.operation != "alter"
     layout = store.layout_of(known) if known and is_kept else change.layout
     is_same = known is not None and known.schema == schema and store.layout_of(known) == layout
+    is_same = is_same and known is not None and _properties(change, known) == known.properties
     version = known.schema_version if known else 0
     return NextSchema(version if is_same else version + 1, schema, columns, layout)
 

@@ -12,9 +12,18 @@ from lakeledger import clock
 from lakeledger.lake import Bounds
 from lakeledger.names import TableName
 from lakeledger.runs import Counters
-from lakeledger.tables.schema import Schema
+from lakeledger.tables.schema import Field, Schema
 
-Operation = Literal["append", "overwrite", "replace", "alter"]
+Operation = Literal["append", "overwrite", "merge", "sync", "delete", "replace", "alter"]
+# What leaves the table with the same rows.
+NO_NEWS: tuple[Operation, ...] = ("replace", "alter")
+
+# The property of a table that names the columns by which its rows are found.
+KEYS = "keys"
+# And the one that has the types of columns of other tables that its files may have, too, by their physical names.
+BESIDE = "beside"
+# What lets other engines see a version.
+Trigger = Literal["commit", "time", "size", "manual", "query"]
 
 
 def placed(location: str, warehouse: str) -> str:
@@ -72,6 +81,11 @@ class TableMetadata:
     created_at: datetime
     updated_at: datetime
 
+    @property
+    def keys(self) -> tuple[str, ...]:
+        """The physical names of the columns by which rows are found."""
+        return tuple(self.properties.get(KEYS, ()))
+
 
 @dataclass(frozen=True)
 class DataFile:
@@ -119,7 +133,10 @@ class TableStats:
 
 @dataclass(frozen=True)
 class Snapshot:
-    """One version of a table: a row of `table_snapshots`. The last three are of Iceberg, for a version that is published."""
+    """One version of a table: a row of `table_snapshots`. The last four are of Iceberg, for a version that is published.
+
+    `trigger` is what started the run that made the version, `publish_trigger` what let other engines see it.
+    """
 
     snapshot_id: str
     tenant_id: str
@@ -136,6 +153,7 @@ class Snapshot:
     manifest_list: str | None
     metadata_location: str | None = None
     iceberg_snapshot_id: int | None = None
+    publish_trigger: Trigger | None = None
 
 
 @dataclass(frozen=True)
@@ -202,7 +220,8 @@ class Change:
     since `base_version`, or the change is a conflict; rows that do not depend on the table read nothing.
     With a `batch_id`, the same batch is applied once; a change without one follows the others of its commit. `counters` come from whoever
     computed the rows. `schema_version` is the one that the files were written for. A `replace` has the same rows in other files.
-    What `is_published` is seen by other engines from the same moment.
+    What `is_published` is seen by other engines from the same moment. `keys` are the physical names of the columns by which the table's
+    rows are found, whose bounds are kept from then on. `beside` are columns of other tables that its files may have, too.
     """
 
     table: TableName
@@ -221,11 +240,13 @@ class Change:
     schema_version: int | None = None
     snapshot_id: str = field(default_factory=clock.new_id)
     is_published: bool = False
+    keys: tuple[str, ...] = ()
+    beside: tuple[Field, ...] = ()
 
     @property
     def is_news(self) -> bool:
         """Whether the table has other rows by it."""
-        return self.operation in ("append", "overwrite")
+        return self.operation not in NO_NEWS
 
     @property
     def rows(self) -> int:

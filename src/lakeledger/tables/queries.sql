@@ -175,6 +175,27 @@ select * from table_snapshots
  order by version desc
  limit :page_size -- optional
 
+-- name: origins
+select summary ->> 'source' as source from table_snapshots
+ where tenant_id = :tenant_id and table_id = :table_id and operation not in ('replace', 'alter') and cast(summary ->> 'added_files' as integer) > 0
+union
+select summary ->> 'source' as source from expired_snapshots
+ where tenant_id = :tenant_id and table_id = :table_id and operation not in ('replace', 'alter') and cast(summary ->> 'added_files' as integer) > 0
+
+-- name: versions_between
+select version, operation, run_id from table_snapshots
+ where tenant_id = :tenant_id and table_id = :table_id and version > :after and version <= :upto
+ order by version
+
+-- name: paths_appended
+-- Also of files that were compacted away since: their rows came once, with the version that appended them.
+select file_path from table_files f
+ where tenant_id = :tenant_id and table_id = :table_id and added_version > :after and added_version <= :upto
+   and exists (select 1 from table_snapshots s
+                where s.table_id = f.table_id and s.version = f.added_version and s.version > :after and s.version <= :upto
+                  and s.operation = 'append')
+ order by added_version, file_path
+
 -- name: live_paths
 -- The current version is known by state, and nobody who only reads needs the bounds. `>= ''` is always so,
 -- and lets SQLite see that the index of what is live is the one to take.
@@ -209,6 +230,21 @@ select * from table_files where tenant_id = :tenant_id and table_id = :table_id 
 select table_files.file_path
   from table_files join tables on tables.table_id = table_files.table_id
  where tables.tenant_id = :tenant_id and tables.location = :location
+
+-- name: tagged_snapshots
+-- Nobody takes from Iceberg the name of its own branch.
+select g.name, s.snapshot_id
+  from table_tags g join table_snapshots s on s.table_id = g.table_id and s.version = g.version
+ where g.tenant_id = :tenant_id and g.table_id = :table_id and g.name <> 'main'
+
+-- name: tagged_versions
+-- The last hundred, in order, that have a tag and are older.
+select * from (
+    select * from table_snapshots s
+     where s.tenant_id = :tenant_id and s.table_id = :table_id and s.version < :version
+       and s.version in (select g.version from table_tags g where g.table_id = :table_id and g.name <> 'main')
+     order by s.version desc limit 100
+) tagged order by version
 
 -- name: find_snapshot
 select * from table_snapshots where tenant_id = :tenant_id and table_id = :table_id and snapshot_id = :snapshot_id
@@ -269,7 +305,15 @@ on conflict (table_id) do update
 
 -- name: publish_snapshot
 update table_snapshots
-   set manifest_list = :manifest_list, metadata_location = :metadata_location, iceberg_snapshot_id = :iceberg_snapshot_id
+   set manifest_list = :manifest_list, metadata_location = :metadata_location, iceberg_snapshot_id = :iceberg_snapshot_id,
+       publish_trigger = :publish_trigger
+ where tenant_id = :tenant_id and table_id = :table_id and version = :version
+
+-- name: publish_tagged_snapshot
+-- A version that is seen because of its tag; if it was seen before, why it was stays.
+update table_snapshots
+   set manifest_list = :manifest_list, metadata_location = :metadata_location, iceberg_snapshot_id = :iceberg_snapshot_id,
+       publish_trigger = coalesce(publish_trigger, :publish_trigger)
  where tenant_id = :tenant_id and table_id = :table_id and version = :version
 
 -- name: repoint
@@ -292,11 +336,20 @@ select file_path, file_size, row_count, column_bounds
 select file_path from table_files
  where tenant_id = :tenant_id and table_id = :table_id and removed_version > :version and added_version <= :version
 
--- name: live_partitions
-select file_path, partition_path from table_files where tenant_id = :tenant_id and table_id = :table_id and state = 'live'
+-- name: live_in_partitions@sqlite
+select file_path from table_files
+ where tenant_id = :tenant_id and table_id = :table_id and state = 'live' and partition_path in (select value from json_each(:paths))
 
--- name: any_live_before
-select 1 as found from table_files where tenant_id = :tenant_id and table_id = :table_id and state = 'live' and added_version <= :version limit 1
+-- name: live_in_partitions@postgres
+select file_path from table_files
+ where tenant_id = :tenant_id and table_id = :table_id and state = 'live'
+   and partition_path = any(array(select jsonb_array_elements_text(:paths)))
+
+-- name: schemas_in_place
+-- Every schema that a table in that place has had.
+select m.table_id, m."schema", m.properties from table_metadata m join tables t on t.table_id = m.table_id
+ where t.tenant_id = :tenant_id and t.location = :location
+ order by m.table_id, m.schema_version
 
 -- name: set_iceberg_state
 update table_files set iceberg_metadata_state = :state

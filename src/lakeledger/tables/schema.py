@@ -1,10 +1,12 @@
 """Table schemas as Spark writes them in JSON: made comparable, compared, and grown by new columns.
 
 A column of a table has two more keys: its `id`, and the `physical_name` that it has in the files. The table never uses either again.
+One that is `hidden` is in the files, and nobody but the ledger reads it; rows that are written without it have NULL there.
 """
 
 from __future__ import annotations
 
+import re
 from collections.abc import Container, Iterable, Iterator, Sequence
 from typing import Any
 
@@ -13,6 +15,13 @@ from lakeledger.errors import Conflict, Invalid
 
 # What the physical names of a table begin with whose files are those of another table's writes, too, and no other column's.
 ASIDE = "lakeledger_aside"
+# What the names of columns begin with that the ledger itself needs, and that nobody else sees.
+HIDDEN = "lakeledger_hidden"
+# The columns that a table which keeps the history of its rows fills itself.
+HISTORY = ("__START_AT", "__END_AT", "__CURRENT")
+
+# From the narrowest to the widest.
+INTEGERS = ("byte", "short", "integer", "long")
 
 Schema = dict[str, Any]
 Field = dict[str, Any]
@@ -26,13 +35,14 @@ def normalise(schema: Schema) -> Schema:
 def identify(schema: Schema, current: Schema | None, used: Sequence[str], prefix: str = "") -> tuple[Schema, list[str]]:
     """The schema with ids and physical names, and every physical name that its table has used: the n-th is that of the column with id n.
 
-    A column is the same as a current one if name and type are. The physical names of new ones begin with the prefix.
+    A column is the same as a current one if name and type are, or if its type has only become wider: files of both are read as that.
+    The physical names of new ones begin with the prefix.
     """
     known = _by_name(current)
     names, taken, fields = list(used), {codec.fold(name) for name in used}, []
     for field in schema["fields"]:
         same = known.get(codec.fold(field["name"]))
-        if same is None or same["type"] != field["type"]:
+        if same is None or not _holds(same["type"], field["type"]):
             names.append(field.get("physical_name") or _free_name(prefix + field["name"], taken, len(names) + 1))
             taken.add(codec.fold(names[-1]))
             same = {"id": len(names), "physical_name": names[-1]}
@@ -45,7 +55,7 @@ def check_written(table: str, schema: Schema, current: Schema | None, used: Sequ
     known, taken = _by_name(current), {codec.fold(name) for name in used}
     for field in schema["fields"]:
         written, same = field.get("physical_name"), known.get(codec.fold(field["name"]))
-        is_same = same is not None and same["type"] == field["type"]
+        is_same = same is not None and _holds(same["type"], field["type"])
         if written and (same["physical_name"] != written if same and is_same else codec.fold(written) in taken):
             raise Conflict(f"column {field['name']} of {table} has changed since the rows were written: retry", retryable=True)
 
@@ -65,30 +75,62 @@ def stored_names(schema: Schema, names: Iterable[str]) -> list[str]:
 
 
 def reconcile(table: str, current: Schema, incoming: Schema, *, evolve: bool) -> Schema:
-    """The table's schema after an append of `incoming`. Raises Invalid that names every column that does not fit."""
+    """The table's schema after an append of `incoming`. Raises Invalid that names every column that does not fit.
+
+    With `evolve`, new columns come in, and a column may get a wider type.
+    """
     known, given = _by_name(current), _by_name(incoming)
     added = [given[key] for key in given if key not in known]
-    problems = [f"{known[key]['name']} is missing" for key in known if key not in given]
+    problems = [f"{known[key]['name']} is missing" for key in known if key not in given and not known[key].get("hidden")]
     problems += [
         f"{known[key]['name']} is {type_text(known[key]['type'])}, not {type_text(given[key]['type'])}"
         for key in given
-        if key in known and known[key]["type"] != given[key]["type"]
+        if key in known and not (_holds(known[key]["type"], given[key]["type"]) if evolve else known[key]["type"] == given[key]["type"])
     ]
-    problems += [] if evolve else [f"{field['name']} is new" for field in added]
+    problems += [] if evolve else [f"{field['name']} is new" for field in added if not field.get("hidden")]
     if problems:
         hint = "" if evolve or not added else "; evolve=True lets new columns in"
         raise Invalid(f"the data does not fit {table}: {', '.join(problems)}{hint}")
-    return {"type": "struct", "fields": current["fields"] + added}
+    kept = [{**field, "type": given[key]["type"]} if key in given else field for key, field in known.items()]
+    return {"type": "struct", "fields": kept + added}
+
+
+def widens(narrow: Any, wide: Any) -> bool:
+    """Whether a type holds all values of a narrower one, and files of that can be read as it: in Spark, and in Iceberg as a promotion."""
+    if narrow in INTEGERS and wide in INTEGERS:
+        return INTEGERS.index(narrow) < INTEGERS.index(wide)
+    if (narrow, wide) == ("float", "double"):
+        return True
+    decimals = [re.fullmatch(r"decimal\((\d+),(\d+)\)", each) if isinstance(each, str) else None for each in (narrow, wide)]
+    if decimals[0] and decimals[1]:
+        return decimals[0][2] == decimals[1][2] and int(decimals[0][1]) < int(decimals[1][1])
+    return False
+
+
+def differences(before: Schema | None, after: Schema) -> list[str]:
+    """What changed from one schema of a table to the next, in words."""
+    old = {field["id"]: field for field in shown(before)["fields"]} if before else {}
+    new = {field["id"]: field for field in shown(after)["fields"]}
+    words = [f"{field['name']} {type_text(field['type'])} added" for id_, field in new.items() if id_ not in old]
+    words += [f"{field['name']} removed" for id_, field in old.items() if id_ not in new]
+    for id_ in old.keys() & new.keys():
+        if old[id_]["type"] != new[id_]["type"]:
+            words.append(f"{new[id_]['name']} widened from {type_text(old[id_]['type'])} to {type_text(new[id_]['type'])}")
+    return words if before else []
+
+
+def _holds(current: Any, given: Any) -> bool:
+    return current == given or widens(current, given)
 
 
 def check_readable(table: str, schema: Schema, format_: str) -> None:
     """Raise Invalid for what Spark would write and could not read again."""
     if not schema["fields"]:
         raise Invalid(f"the data for {table} has no columns")
-    if reserved := [name for name in column_names(schema) if codec.fold(name).startswith(ASIDE)]:
-        raise Invalid(
-            f"the data for {table} has a column {reserved[0]}: names that begin with {ASIDE} are kept for rows that are set aside"
-        )
+    if reserved := [name for name in column_names(shown(schema)) if codec.fold(name).startswith((ASIDE, HIDDEN))]:
+        word = ASIDE if codec.fold(reserved[0]).startswith(ASIDE) else HIDDEN
+        purpose = "rows that are set aside" if word == ASIDE else "the ledger"
+        raise Invalid(f"the data for {table} has a column {reserved[0]}: names that begin with {word} are kept for {purpose}")
     for type_ in _types(schema):
         folded = [codec.fold(field["name"]) for field in type_.get("fields", ())]
         if doubled := sorted({name for name in folded if folded.count(name) > 1}):
@@ -100,6 +142,11 @@ def check_readable(table: str, schema: Schema, format_: str) -> None:
 def column_names(schema: Schema) -> list[str]:
     """The names of the columns, in order."""
     return [field["name"] for field in schema["fields"]]
+
+
+def shown(schema: Schema) -> Schema:
+    """The schema without what is hidden."""
+    return {**schema, "fields": [field for field in schema["fields"] if not field.get("hidden")]}
 
 
 def type_text(type_: Any) -> str:
@@ -139,7 +186,7 @@ def _types(type_: Any) -> Iterator[dict[str, Any]]:
 
 
 def _published(field: Field) -> Field:
-    named = {"physical_name": field["physical_name"]} if "physical_name" in field else {}
+    named: dict[str, Any] = {key: field[key] for key in ("physical_name", "hidden") if key in field}
     return {"name": field["name"], "type": _optional(field["type"]), "nullable": True, "metadata": {}, **named}
 
 

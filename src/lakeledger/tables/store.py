@@ -2,7 +2,10 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
+from dataclasses import replace
 from datetime import datetime
+from typing import Any
 
 from lakeledger import clock, codec
 from lakeledger.db import Row, Transaction, pages
@@ -11,7 +14,7 @@ from lakeledger.db.queries import load
 from lakeledger.errors import Invalid, NotFound
 from lakeledger.names import TableName
 from lakeledger.runs.explain import Visible
-from lakeledger.tables.model import DataFile, Layout, Publication, Snapshot, Table, TableMetadata, TableStats, View
+from lakeledger.tables.model import NO_NEWS, DataFile, Layout, Publication, Snapshot, Table, TableMetadata, TableStats, View
 from lakeledger.tables.schema import Schema
 
 sql = load("lakeledger.tables")
@@ -66,7 +69,14 @@ def metadata(tx: Transaction, table: Table, schema_version: int | None = None) -
 
 
 def put_metadata(
-    tx: Transaction, table: Table, latest: TableMetadata | None, schema: Schema, columns: list[str], layout: Layout, compression: str
+    tx: Transaction,
+    table: Table,
+    latest: TableMetadata | None,
+    schema: Schema,
+    columns: list[str],
+    layout: Layout,
+    compression: str,
+    properties: Mapping[str, Any],
 ) -> TableMetadata:
     """Add a schema version."""
     row = tx.one(
@@ -82,7 +92,7 @@ def put_metadata(
         partition_by=list(layout.partition_by),
         sort_by=latest.sort_by if latest else [],
         engine_config=latest.engine_config if latest else {},
-        properties=latest.properties if latest else {},
+        properties={**properties},
     )
     return TableMetadata(**(row or {}))
 
@@ -179,6 +189,11 @@ def has_expired(tx: Transaction, table: Table, version: int) -> bool:
     return 1 <= version <= table.current_version and tx.one(sql.get_snapshot, table_id=table.table_id, version=version) is None
 
 
+def origins(tx: Transaction, table: Table) -> set[str | None]:
+    """The sources that brought files into a table, also with versions that have expired; None for whoever is no source."""
+    return {row["source"] for row in tx.all(sql.origins, table_id=table.table_id)}
+
+
 def view(tx: Transaction, name: TableName, version: int | str | None = None, at: datetime | None = None) -> View:
     """A table at a version, a tag or a time, with that version's schema and files. Raises NotFound."""
     table = get(tx, name)
@@ -189,6 +204,26 @@ def view(tx: Transaction, name: TableName, version: int | str | None = None, at:
     is_current = chosen.version == table.current_version
     rows = tx.all(sql.live_paths if is_current else sql.paths_at, table_id=table.table_id, version=chosen.version)
     return View(table, chosen.version, known.schema, layout_of(known), [row["file_path"] for row in rows])
+
+
+def appended(tx: Transaction, view: View, after: int) -> View:
+    """Of a table's current view, only the rows that came after a version, all by appends. Compactions and new columns are no news.
+
+    Raises Invalid if rows were replaced or removed since, or if that is no longer known.
+    """
+    name, upto = view.table.name, view.content_version
+    if after > upto:
+        raise Invalid(f"{name} has no version {after}: its rows are those of version {upto}; was the ledger restored?")
+    versions = tx.all(sql.versions_between, table_id=view.table.table_id, after=after, upto=upto)
+    if len(versions) < upto - after:
+        raise Invalid(f"not every version of {name} from {after + 1} to {upto} is left: which rows came since is no longer known")
+    if changed := next((row for row in versions if row["operation"] not in ("append", *NO_NEWS)), None):
+        raise Invalid(
+            f"rows of {name} were replaced or removed in version {changed['version']} (run {changed['run_id']}), not only appended: "
+            f"what came since version {after} does not tell what is gone"
+        )
+    rows = tx.all(sql.paths_appended, table_id=view.table.table_id, after=after, upto=upto)
+    return replace(view, file_paths=[row["file_path"] for row in rows])
 
 
 def files_at(tx: Transaction, table: Table, version: int, limit: int | None = None, after: str | None = None) -> Page[DataFile]:

@@ -77,7 +77,7 @@ def compare(known: list[DataFile], present: dict[str, StoredFile], writing: set[
     findings += [
         Finding("changed", file.file_path, f"{present[file.file_path].size} bytes, registered with {file.file_size}")
         for file in known
-        if file.file_path in present and present[file.file_path].size != file.file_size
+        if file.file_path in present and present[file.file_path].size != file.file_size and file.removable_since is None
     ]
     registered = {file.file_path for file in known}
     findings += [

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from dataclasses import dataclass, field
 from typing import Any
+from uuid import UUID
 
 from lakeledger.errors import Invalid
 from lakeledger.lake import Bounds
@@ -27,9 +28,10 @@ class Added:
 class Step:
     """What lies between what was published last and the version to be published.
 
-    `schema` is the ledger's, with ids and physical names; `partition_by` are ids of its columns. `removed` are whole paths;
-    `replaces_all` says that no file of before stays. `operation` is Iceberg's word: append, overwrite or replace. `summary` is kept with
-    the snapshot, `properties` with the table.
+    `schema` is the ledger's, with ids and physical names; `partition_by` are ids of its columns. `removed` are whole paths of
+    files that were published. `former` are columns that the table had, and `foreign` those of another table, that its files may have, as
+    far as they were not published before. `operation` is Iceberg's word: append, overwrite or replace. `summary` is kept with
+    the snapshot, `properties` with the table; `tags` name snapshots by their numbers in Iceberg, also such as it does not have.
     """
 
     table_id: str
@@ -43,6 +45,13 @@ class Step:
     partition_by: tuple[int, ...] = ()
     added: list[Added] = field(default_factory=list)
     removed: frozenset[str] = frozenset()
-    replaces_all: bool = False
+    former: list[dict[str, Any]] = field(default_factory=list)
+    foreign: list[dict[str, Any]] = field(default_factory=list)
     summary: dict[str, str] = field(default_factory=dict)
     properties: dict[str, str] = field(default_factory=dict)
+    tags: dict[str, int] = field(default_factory=dict)
+
+
+def iceberg_id(snapshot_id: str) -> int:
+    """The number by which Iceberg knows a snapshot of the ledger."""
+    return UUID(snapshot_id).int & (2**63 - 1)

@@ -45,7 +45,7 @@ class Manifests:
 
     def take_over(self, earlier: Sequence[Entry], removed: frozenset[str]) -> None:
         """Take the manifests of the snapshot before, without these files; those that only told of deleted files are dropped."""
-        alive = [each for each in earlier if _live(each)]
+        alive = [each for each in earlier if live(each)]
         left = set(removed)
         for manifest in alive:
             entries = self._live_entries(manifest) if left else []
@@ -77,7 +77,7 @@ class Manifests:
             self._write(entries, chosen)
 
     def _merge(self) -> None:
-        small = [each for each in self.listed if _live(each) < FILES_PER_MANIFEST and each["added_snapshot_id"] != self.snapshot_id]
+        small = [each for each in self.listed if live(each) < FILES_PER_MANIFEST and each["added_snapshot_id"] != self.snapshot_id]
         if len(small) < MANIFESTS_MERGED_AT:
             return
         by_spec: dict[int, list[Entry]] = defaultdict(list)
@@ -129,7 +129,8 @@ class Manifests:
         return [entry for entry in read(self.get(manifest["manifest_path"])) if entry["status"] != DELETED]
 
 
-def _live(manifest: Entry) -> int:
+def live(manifest: Entry) -> int:
+    """How many files of a manifest are in the table."""
     return int(manifest["added_files_count"] + manifest["existing_files_count"])
 
 

@@ -2,13 +2,12 @@
 
 from __future__ import annotations
 
-import json
 from collections.abc import Iterator
 from contextlib import suppress
 from typing import Any
 
 from lakeledger.lake.iceberg.avro import DELETED, read
-from lakeledger.lake.iceberg.stage import Base
+from lakeledger.lake.iceberg.stage import Base, read_document
 from lakeledger.lake.storage import Storage
 
 
@@ -41,8 +40,7 @@ def data_paths(storage: Storage, root: str, base: Base) -> set[str]:
 
 
 def _document(storage: Storage, root: str, location: str) -> dict[str, Any]:
-    found: dict[str, Any] = json.loads(storage.read(_relative(root, location)))
-    return found
+    return read_document(location, storage.read(_relative(root, location)))
 
 
 def _lists(document: dict[str, Any]) -> set[str]:

@@ -2,19 +2,22 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from pathlib import PurePath
 from urllib.parse import parse_qsl, quote, urlsplit
 
+from lakeledger.config import S3Settings
 from lakeledger.errors import Invalid
 from lakeledger.locations import for_spark, scheme_of
 from lakeledger.names import TableName
 
 ENGINES = ("duckdb", "polars", "pyiceberg", "spark")
 
-_UNSHOWN = "# The password is not shown: set PGPASSWORD, or keep it in ~/.pgpass."
+_UNSHOWN = "# The password is not shown: keep it in ~/.pgpass."
 _ICEBERG = "org.apache.iceberg:iceberg-spark-runtime-4.1_2.13:1.11.0"
 _SQLITE_DRIVER = "org.xerial:sqlite-jdbc:3.50.3.0"
+S3A_FILE_SYSTEM = "org.apache.hadoop.fs.s3a.S3AFileSystem"
+_S3A = "org.apache.hadoop:hadoop-aws:3.4.2"
 _POSTGRES_DRIVER = "org.postgresql:postgresql:42.7.8"
 
 
@@ -28,6 +31,7 @@ class Published:
     table: TableName
     metadata_location: str
     warehouse: str
+    s3: S3Settings = field(default_factory=S3Settings)
 
 
 def read_with(engine: str, published: Published) -> str:
@@ -36,7 +40,8 @@ def read_with(engine: str, published: Published) -> str:
         case "duckdb":
             return _duckdb(published)
         case "polars":
-            frame = f"frame = pl.scan_iceberg({_loaded(published)}).collect()"
+            options = f", storage_options={known!r}" if (known := _polars_s3(published)) else ""
+            frame = f"frame = pl.scan_iceberg({_loaded(published)}{options}).collect()"
             return "\n".join(["import polars as pl", *_catalog(published), frame])
         case "pyiceberg":
             return "\n".join([*_catalog(published), f"frame = {_loaded(published)}.scan().to_arrow()"])
@@ -47,9 +52,8 @@ def read_with(engine: str, published: Published) -> str:
 
 
 def _duckdb(published: Published) -> str:
-    remote = ["INSTALL httpfs; LOAD httpfs;", "CREATE SECRET (TYPE s3, PROVIDER credential_chain);"] * (
-        scheme_of(published.warehouse) == "s3"
-    )
+    secret = ", ".join(["TYPE s3", "PROVIDER credential_chain", *_duckdb_s3(published.s3)])
+    remote = ["INSTALL httpfs; LOAD httpfs;", f"CREATE SECRET ({secret});"] if _is_on_s3(published) else []
     location = published.metadata_location.replace("'", "''")
     return "\n".join(
         [
@@ -61,12 +65,41 @@ def _duckdb(published: Published) -> str:
     )
 
 
+def _s3(published: Published) -> dict[str, str]:
+    """Where S3 is, if the table is there and that is not found by itself."""
+    s3 = published.s3
+    known = {"endpoint": s3.endpoint, "region": s3.region or ("us-east-1" if s3.endpoint else None)}
+    return {name: value for name, value in known.items() if value} if _is_on_s3(published) else {}
+
+
+def _polars_s3(published: Published) -> dict[str, str]:
+    words = {"endpoint": "aws_endpoint_url", "region": "aws_region"}
+    found = {words[name]: value for name, value in _s3(published).items()}
+    return found | ({"aws_allow_http": "true"} if str(published.s3.endpoint).startswith("http://") and found else {})
+
+
+def _duckdb_s3(s3: S3Settings) -> list[str]:
+    """How DuckDB is told of an S3 server other than AWS."""
+    region = [f"REGION '{s3.region}'"] if s3.region else []
+    if not s3.endpoint:
+        return region
+    scheme, _, host = s3.endpoint.partition("://")
+    return [
+        *region,
+        f"ENDPOINT '{host}'",
+        f"URL_STYLE '{'path' if s3.path_style else 'vhost'}'",
+        f"USE_SSL {str(scheme == 'https').lower()}",
+    ]
+
+
 def _catalog(published: Published) -> list[str]:
+    given = {f"s3.{name}": value for name, value in _s3(published).items()}
+    more = f", **{given!r}" if given else ""
     return [
         "from pyiceberg.catalog.sql import SqlCatalog",
         "",
         *([_UNSHOWN] if _has_password(published.url) else []),
-        f'catalog = SqlCatalog({published.tenant!r}, uri={_sqlalchemy(published)!r}, init_catalog_tables="false")',
+        f'catalog = SqlCatalog({published.tenant!r}, uri={_sqlalchemy(published)!r}, init_catalog_tables="false"{more})',
     ]
 
 
@@ -85,6 +118,9 @@ def _spark(published: Published) -> str:
         f"spark.sql.catalog.{name}.jdbc.schema-version": "V1",
         f"spark.sql.catalog.{name}.warehouse": for_spark(published.warehouse),
     }
+    if _is_on_s3(published):
+        settings["spark.jars.packages"] += f",{_S3A}"
+        settings |= _spark_s3(published)
     user = None if is_sqlite else urlsplit(published.url).username
     if user:
         settings[f"spark.sql.catalog.{name}.jdbc.user"] = user
@@ -100,6 +136,18 @@ def _spark(published: Published) -> str:
             f"frame = spark.table({path!r})",
         ]
     )
+
+
+def _spark_s3(published: Published) -> dict[str, str]:
+    """How Spark reads what Iceberg calls s3:// with Hadoop's S3A."""
+    words = {"endpoint": "fs.s3a.endpoint", "region": "fs.s3a.endpoint.region"}
+    known = {words[name]: value for name, value in _s3(published).items()}
+    known |= {"fs.s3a.path.style.access": "true"} if published.s3.path_style else {}
+    return {f"spark.hadoop.{name}": value for name, value in {"fs.s3.impl": S3A_FILE_SYSTEM, **known}.items()}
+
+
+def _is_on_s3(published: Published) -> bool:
+    return scheme_of(published.warehouse) == "s3"
 
 
 def _sqlalchemy(published: Published) -> str:

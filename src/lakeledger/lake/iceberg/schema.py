@@ -7,7 +7,7 @@ a column of another type is another column, so they never change.
 from __future__ import annotations
 
 import re
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 from itertools import count
 from typing import Any
 
@@ -18,6 +18,8 @@ Field = dict[str, Any]
 # Where the ids inside columns begin, and how many each column has.
 INNER_IDS = 1_000_000
 IDS_PER_COLUMN = 1_000
+# Where the ids of columns begin that are another table's.
+FOREIGN_IDS = 1_500_000_000
 
 _SIMPLE = {
     "boolean": "boolean",
@@ -51,12 +53,31 @@ def last_id(schema: Field) -> int:
     return max(_ids(schema), default=0)
 
 
-def name_mapping(schema: dict[str, Any], earlier: list[Field]) -> list[Field]:
-    """By which names readers find columns in files that have no ids: those of this schema, and of all earlier ones."""
+def name_mapping(fields: Iterable[Field], foreign: Iterable[Field], earlier: list[Field]) -> list[Field]:
+    """By which names readers find columns in files that have no ids: these, those of another table in the same files, and earlier ones.
+
+    Some readers refuse a file that has a column which is not in here, so a foreign one has an id, too, that no column gets.
+    """
     known = {entry["field-id"]: entry for entry in earlier}
-    for field in schema["fields"]:
-        known[field["id"]] = _mapped(field["id"], field["physical_name"], _column(field)["type"])
+    for field in fields:
+        known[field["id"]] = _mapped(field["id"], field["physical_name"], _mappable(field))
+    names = {name for entry in known.values() for name in entry["names"]}
+    number = sum(id_ >= FOREIGN_IDS for id_ in known)
+    for field in foreign:
+        if field["physical_name"] not in names:
+            names.add(field["physical_name"])
+            id_ = FOREIGN_IDS + number * IDS_PER_COLUMN
+            known[id_] = _mapped(id_, field["physical_name"], _mappable(field, id_ + 1))
+            number += 1
     return [known[id_] for id_ in sorted(known)]
+
+
+def _mappable(field: Field, first: int | None = None) -> Any:
+    """A column's type, with ids inside from the first on; that of one which Iceberg does not have is of no interest: nobody reads it."""
+    try:
+        return _type(field["type"], count(INNER_IDS + field["id"] * IDS_PER_COLUMN if first is None else first), field["name"])
+    except Unpublishable:
+        return None
 
 
 def _column(field: Field) -> Field:

@@ -2,24 +2,29 @@
 
 from __future__ import annotations
 
+import gzip
 import json
-from collections.abc import Container, Iterable, Mapping
+import zlib
+from collections.abc import Callable, Container, Iterable, Mapping, Sequence
 from contextlib import suppress
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from itertools import count
 from typing import Any
-from uuid import UUID
 
 from lakeledger import clock
 from lakeledger.errors import Failed, Unavailable
-from lakeledger.lake.iceberg import Step, Unpublishable
+from lakeledger.lake.iceberg import Step, Unpublishable, iceberg_id
 from lakeledger.lake.iceberg.avro import Entry, read, write_list
-from lakeledger.lake.iceberg.manifests import Manifests, Tally
+from lakeledger.lake.iceberg.manifests import Manifests, Tally, live
 from lakeledger.lake.iceberg.schema import last_id, name_mapping, to_iceberg
 from lakeledger.lake.iceberg.values import PARTITION_TYPES
 from lakeledger.lake.storage import Storage
 
 METADATA = "metadata"
+# The branch that everybody reads; every other ref is a tag of the ledger.
+MAIN = "main"
+# How a compressed metadata file must end, for others to know that it is one.
+GZIPPED = "gz.metadata.json"
 SNAPSHOTS_KEPT = 100
 LOG_KEPT = 10
 NAME_MAPPING = "schema.name-mapping.default"
@@ -41,7 +46,10 @@ class Base:
 
 @dataclass(frozen=True)
 class Staged:
-    """Metadata that is written and not yet pointed at. `paths` are the files, relative to the table's location."""
+    """Metadata that is written and not yet pointed at, and what it has `before` that and has never been pointed at either.
+
+    `paths` are the files, relative to the table's location.
+    """
 
     version: int
     iceberg_snapshot_id: int
@@ -49,6 +57,7 @@ class Staged:
     base_location: str | None
     paths: tuple[str, ...]
     base: Base
+    before: tuple[Staged, ...] = ()
 
     @property
     def metadata_location(self) -> str:
@@ -73,8 +82,26 @@ class _Writing:
         self.storage.write(path, content)
         return f"{self.location}/{path}"
 
+    def keep_document(self, document: dict[str, Any], *, is_compressed: bool) -> str:
+        content = json.dumps(document).encode()
+        # Without a time in it, the same metadata is the same file.
+        return (
+            self.keep(gzip.compress(content, mtime=0), "table", GZIPPED) if is_compressed else self.keep(content, "table", "metadata.json")
+        )
+
     def get(self, whole: str) -> bytes:
         return self.storage.read(whole.removeprefix(f"{self.location}/"))
+
+
+def read_document(location: str, content: bytes) -> dict[str, Any]:
+    """The table metadata in a file with that name. Raises ValueError if it is spoilt."""
+    if location.endswith(f".{GZIPPED}"):
+        try:
+            content = gzip.decompress(content)
+        except (OSError, EOFError, zlib.error) as error:
+            raise ValueError(f"it is no gzip file: {error}") from error
+    found: dict[str, Any] = json.loads(content)
+    return found
 
 
 def load(storage: Storage, location: str, table_location: str) -> Base:
@@ -83,15 +110,17 @@ def load(storage: Storage, location: str, table_location: str) -> Base:
     def get(whole: str) -> bytes:
         return storage.read(whole.removeprefix(f"{table_location}/"))
 
-    document = json.loads(get(location))
+    document = read_document(location, get(location))
     current = document.get("current-snapshot-id")
     chosen = next((each for each in document["snapshots"] if each["snapshot-id"] == current), None)
     return Base(location, document, read(get(chosen["manifest-list"])) if chosen else [])
 
 
-def stage(storage: Storage, base: Base | None, step: Step) -> Staged:
+def stage(storage: Storage, base: Base | None, step: Step, *, is_compressed: bool = False) -> Staged:
     """Write the metadata of a step. Raises Unpublishable, and whatever the storage raises; then nothing is left of it."""
-    schema = to_iceberg(step.schema, step.schema_version)
+    # A hidden column is in the name mapping alone, as one that nobody reads.
+    seen = [each for each in step.schema["fields"] if not each.get("hidden")]
+    schema = to_iceberg({**step.schema, "fields": seen}, step.schema_version)
     specs, spec_id = _specs(base, step, schema)
     earlier = _earlier(base, step, specs)
     writing, snapshot_id = _Writing(storage, step.location, step.version, step.snapshot_id), iceberg_id(step.snapshot_id)
@@ -102,7 +131,7 @@ def stage(storage: Storage, base: Base | None, step: Step) -> Staged:
         parent = earlier.document.get("current-snapshot-id") if earlier else None
         listed = writing.keep(write_list(made.listed, snapshot_id, parent, step.version), "list")
         document = _document(earlier, step, schema, specs, spec_id, _snapshot(earlier, step, made, listed))
-        location = writing.keep(json.dumps(document).encode(), "table", "metadata.json")
+        location = writing.keep_document(document, is_compressed=is_compressed)
     except BaseException:
         remove(storage, writing.paths)
         raise
@@ -111,29 +140,76 @@ def stage(storage: Storage, base: Base | None, step: Step) -> Staged:
     )
 
 
+def stage_all(storage: Storage, base: Base | None, steps: Sequence[Step], *, is_compressed: bool = False) -> Staged:
+    """Write the metadata of several steps, each on top of the one before; the last is what others will see. Raises as `stage`."""
+    *first, last = steps
+    before: list[Staged] = []
+    try:
+        for step in first:
+            before.append(stage(storage, base, step, is_compressed=is_compressed))
+            made = before[-1].base
+            # Between versions that were left out, a reader by time would find an older one than was current then.
+            base = Base(made.location, {**made.document, "snapshot-log": []}, made.manifests)
+        staged = stage(storage, base, last, is_compressed=is_compressed)
+    except BaseException:
+        remove(storage, [path for each in before for path in each.paths])
+        raise
+    return replace(staged, paths=tuple(path for each in (*before, staged) for path in each.paths), before=tuple(before))
+
+
 def drop(storage: Storage, base: Base, location: str, snapshot_id: str, versions: Container[int], at_ms: int) -> Staged:
     """Write what was published last without the snapshots of these versions; its current one always stays.
 
     `snapshot_id` is the ledger's of the current one. Raises whatever the storage raises.
     """
-    old, current = base.document, base.document["current-snapshot-id"]
-    snapshots = [each for each in old["snapshots"] if each["snapshot-id"] == current or each["sequence-number"] not in versions]
-    left = {each["snapshot-id"]: each for each in snapshots}
-    used = {old["current-schema-id"], *(each["schema-id"] for each in snapshots)}
+    return _revise(storage, base, (location, snapshot_id), at_ms, lambda old: _without(old, versions))
+
+
+def retag(storage: Storage, base: Base, location: str, snapshot_id: str, tags: Mapping[str, int], at_ms: int) -> Staged | None:
+    """Write what was published last with these tags, as far as it has their snapshots; None if it has them already.
+
+    `snapshot_id` is as for `drop`. Raises whatever the storage raises.
+    """
+    refs = _refs(base.document["current-snapshot-id"], base.document["snapshots"], tags)
+    if refs == base.document["refs"]:
+        return None
+    return _revise(storage, base, (location, snapshot_id), at_ms, lambda _: {"refs": refs})
+
+
+def _revise(storage: Storage, base: Base, of: tuple[str, str], at_ms: int, revised: Callable[[Entry], Entry]) -> Staged:
+    """Write what was published last with something else in it: of the table in that place, whose current snapshot has that id."""
+    old = base.document
     document = {
         **old,
         "last-updated-ms": max(at_ms, old["last-updated-ms"]),
+        "metadata-log": [*old["metadata-log"], {"metadata-file": base.location, "timestamp-ms": old["last-updated-ms"]}][-LOG_KEPT:],
+        **revised(old),
+    }
+    current = next(each for each in old["snapshots"] if each["snapshot-id"] == old["current-snapshot-id"])
+    writing = _Writing(storage, of[0], current["sequence-number"], of[1])
+    written = writing.keep_document(document, is_compressed=base.location.endswith(f".{GZIPPED}"))
+    made = Base(written, document, base.manifests)
+    return Staged(current["sequence-number"], current["snapshot-id"], current["manifest-list"], base.location, tuple(writing.paths), made)
+
+
+def _without(old: Entry, versions: Container[int]) -> Entry:
+    current = old["current-snapshot-id"]
+    snapshots = [each for each in old["snapshots"] if each["snapshot-id"] == current or each["sequence-number"] not in versions]
+    left = {each["snapshot-id"]: each for each in snapshots}
+    used = {old["current-schema-id"], *(each["schema-id"] for each in snapshots)}
+    return {
         "schemas": [each for each in old["schemas"] if each["schema-id"] in used],
         "refs": {name: ref for name, ref in old["refs"].items() if ref["snapshot-id"] in left},
         "snapshots": snapshots,
         "snapshot-log": _without_gaps(old["snapshot-log"], left),
-        "metadata-log": [*old["metadata-log"], {"metadata-file": base.location, "timestamp-ms": old["last-updated-ms"]}][-LOG_KEPT:],
     }
-    version = left[current]["sequence-number"]
-    writing = _Writing(storage, location, version, snapshot_id)
-    written = writing.keep(json.dumps(document).encode(), "table", "metadata.json")
-    listed = left[current]["manifest-list"]
-    return Staged(version, current, listed, base.location, tuple(writing.paths), Base(written, document, base.manifests))
+
+
+def _refs(current: int, snapshots: Iterable[Entry], tags: Mapping[str, int]) -> Entry:
+    """What has a name: the current snapshot, and those that have a tag."""
+    known = {each["snapshot-id"] for each in snapshots}
+    named = {name: {"snapshot-id": id_, "type": "tag"} for name, id_ in tags.items() if id_ in known}
+    return {**named, MAIN: {"snapshot-id": current, "type": "branch"}}
 
 
 def _without_gaps(log: list[Entry], left: Container[int]) -> list[Entry]:
@@ -147,11 +223,6 @@ def remove(storage: Storage, paths: Iterable[str]) -> None:
     for path in paths:
         with suppress(Failed, Unavailable):
             storage.remove(path)
-
-
-def iceberg_id(snapshot_id: str) -> int:
-    """The number by which Iceberg knows a snapshot of the ledger."""
-    return UUID(snapshot_id).int & (2**63 - 1)
 
 
 def _fields(step: Step, schema: Entry) -> dict[str, tuple[int, Any]]:
@@ -190,7 +261,7 @@ def _earlier(base: Base | None, step: Step, specs: Mapping[int, Entry]) -> Base 
     """What the new metadata goes on from: nothing, once all files are new and the old ones were partitioned by a column that is gone."""
     if base is None or all(spec["spec-id"] in specs for spec in base.document["partition-specs"]):
         return base
-    if not step.replaces_all:
+    if len(step.removed) < sum(live(each) for each in base.manifests):
         raise Unpublishable("the table was partitioned by a column that it no longer has: overwrite it to publish it")
     return Base(base.location, {**base.document, "snapshots": [], "snapshot-log": [], "refs": {}, "current-snapshot-id": None}, [])
 
@@ -234,13 +305,14 @@ def _told(files: str, rows: str, size: str, tally: Tally) -> dict[str, str]:
 def _document(earlier: Base | None, step: Step, schema: Entry, specs: Mapping[int, Entry], spec_id: int, snapshot: Entry) -> Entry:
     """The table's metadata, as its specification, version 2, wants it."""
     old = earlier.document if earlier else {}
-    snapshots = _kept([*old.get("snapshots", ()), snapshot], old.get("refs", {}))
+    snapshots = _kept([*old.get("snapshots", ()), snapshot], set(step.tags.values()))
     schemas = {each["schema-id"]: each for each in old.get("schemas", ())} | {step.schema_version: schema}
     used = {each["schema-id"] for each in snapshots}
     logged = {each["snapshot-id"] for each in snapshots}
     log = [*old.get("snapshot-log", ()), {"snapshot-id": snapshot["snapshot-id"], "timestamp-ms": snapshot["timestamp-ms"]}]
     before = [{"metadata-file": earlier.location, "timestamp-ms": old["last-updated-ms"]}] if earlier else []
-    mapping = name_mapping(step.schema, json.loads(old.get("properties", {}).get(NAME_MAPPING, "[]")))
+    mapped = json.loads(old.get("properties", {}).get(NAME_MAPPING, "[]"))
+    mapping = name_mapping([*step.former, *step.schema["fields"]], step.foreign, mapped)
     return {
         "format-version": 2,
         "table-uuid": old.get("table-uuid", step.table_id),
@@ -257,14 +329,13 @@ def _document(earlier: Base | None, step: Step, schema: Entry, specs: Mapping[in
         "sort-orders": [{"order-id": 0, "fields": []}],
         "properties": {**old.get("properties", {}), **step.properties, **OWN_PROPERTIES, NAME_MAPPING: json.dumps(mapping)},
         "current-snapshot-id": snapshot["snapshot-id"],
-        "refs": {**old.get("refs", {}), "main": {"snapshot-id": snapshot["snapshot-id"], "type": "branch"}},
+        "refs": _refs(snapshot["snapshot-id"], snapshots, step.tags),
         "snapshots": snapshots,
         "snapshot-log": [each for each in log if each["snapshot-id"] in logged],
         "metadata-log": [*old.get("metadata-log", ()), *before][-LOG_KEPT:],
     }
 
 
-def _kept(snapshots: list[Entry], refs: Mapping[str, Entry]) -> list[Entry]:
-    """The last ones, and those that somebody has named."""
-    named = {each["snapshot-id"] for name, each in refs.items() if name != "main"}
+def _kept(snapshots: list[Entry], named: Container[int]) -> list[Entry]:
+    """The last ones, and those that have a tag."""
     return [each for each in snapshots[:-SNAPSHOTS_KEPT] if each["snapshot-id"] in named] + snapshots[-SNAPSHOTS_KEPT:]
