@@ -94,7 +94,12 @@ def let_pass(ledger: Ledger, days: float) -> None:
             id_ = key.get(name, "pipeline_logging_id")
             for row in rows(ledger, f"select {id_} as id, {column} as at from {name} where {column} is not null"):
                 execute(ledger, f"update {name} set {column} = :at where {id_} = :id", at=row["at"] - span, id=row["id"])
-    for path in Path(ledger.warehouse).rglob("*"):
+    grow_old(Path(ledger.warehouse), span)
+
+
+def grow_old(folder: Path, span: timedelta = timedelta(days=1)) -> None:
+    """Make every file so much older."""
+    past = time.time() - span.total_seconds()
+    for path in folder.rglob("*"):
         if path.is_file():
-            past = time.time() - span.total_seconds()
             os.utime(path, (past, past))

@@ -126,6 +126,32 @@ def test_a_subscriber_that_cannot_be_made_is_reported_and_the_others_go_on(ledge
     assert told.error_message == "subscriber broken cannot be made, and is tried again: RuntimeError: no licence"
 
 
+def test_a_subscriber_that_takes_long_to_be_made_holds_up_nobody_and_then_misses_nothing(ledger: Ledger) -> None:
+    slow, quick, gate = Recorders(), Recorders(), threading.Event()
+
+    def held(opened: Ledger) -> Recorder:
+        gate.wait(60)
+        return slow(opened)
+
+    load(ledger)
+    with delivering(ledger, {"slow": slow, "quick": quick}):
+        wait_until(lambda: begun(ledger, "slow") and begun(ledger, "quick"))
+    slow.of.clear()
+    load(ledger, name="b")
+    other = ledger.for_tenant("other")
+    load(other)
+    with delivering(ledger, {"slow": held, "quick": quick}, timeout_seconds=0.05):
+        wait_until(lambda: "b" in files(quick.of["default"]) and begun(other, "quick"))
+        load(other, name="c")
+        wait_until(lambda: "c" in files(quick.of["other"]))
+        wait_until(lambda: bool(ledger.errors.list("open", schema="lakeledger", table="astha")))
+        assert slow.of == {}
+        gate.set()
+        wait_until(lambda: files(slow.of.get("default")) == ["b"])
+    (told,) = ledger.errors.list(schema="lakeledger", table="astha")
+    assert told.error_message.startswith("subscriber slow takes long to be made")
+
+
 def test_a_ledger_that_is_closed_ends_its_astha(url: str) -> None:
     with opened(url) as ledger:
         load(ledger)
@@ -281,7 +307,7 @@ def test_when_the_leader_is_killed_another_process_takes_over_within_seconds(led
     assert made.of["default"].refreshes == 0
 
 
-@pytest.mark.parametrize("point", [point for point in failpoints.DELIVERY if point != failpoints.AFTER_REFRESH])
+@pytest.mark.parametrize("point", [failpoints.BEFORE_EVENT, failpoints.AFTER_EVENT, failpoints.IN_SAVE, failpoints.AFTER_SAVE])
 def test_killed_anywhere_it_loses_nothing(ledger: Ledger, url: str, tmp_path: Path, point: str) -> None:
     load(ledger)
     told, made = tmp_path / "told", Recorders()

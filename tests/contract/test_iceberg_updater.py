@@ -6,8 +6,11 @@ import os
 import signal
 import subprocess
 import sys
+import threading
 from collections.abc import Iterator
+from dataclasses import replace
 from datetime import timedelta
+from itertools import count
 from pathlib import Path
 from typing import Any
 
@@ -17,21 +20,15 @@ import lakeledger
 from contract.making import rows as select
 from contract.making import wait_until
 from contract.test_publishing import MONDAY, append, change, metadata_files, new_file, put, seen
+from contract.updating import QUICK, Fifth
 from iceberg_readers import catalog
 from lakeledger import Ledger, failpoints
 from lakeledger.tables import Layout
 
 TESTS = Path(__file__).parent.parent
 
-CHILD = """
-import os, signal, sys, threading
-import lakeledger
-from lakeledger import failpoints
-url, warehouse, point = sys.argv[1:]
-failpoints.armed[point] = lambda _: os.kill(os.getpid(), signal.SIGKILL)
-with lakeledger.open(url, warehouse=warehouse) as ledger, ledger.astha():
-    threading.Event().wait(30)
-"""
+# What a commit that is published late passes through.
+PUBLISHING = (failpoints.AFTER_STAGE, failpoints.IN_TRANSACTION, failpoints.AFTER_COMMIT)
 
 
 @pytest.fixture
@@ -113,18 +110,74 @@ def test_a_table_is_shown_by_size_or_by_time_if_its_policy_says_so(ledger: Ledge
     assert seen(ledger) == [1, 2]
 
 
-@pytest.mark.parametrize("point", [failpoints.AFTER_STAGE, failpoints.IN_TRANSACTION, failpoints.AFTER_COMMIT])
-def test_whoever_publishes_is_killed_and_the_next_one_goes_on(ledger: Ledger, point: str) -> None:
-    append(ledger, (1, MONDAY, "a"), mode="sync")
-    late(ledger, 2)
-    command = [sys.executable, "-c", CHILD, ledger.settings.url, str(Path(ledger.warehouse).parent), point]
-    environment = {**os.environ, "PYTHONPATH": os.pathsep.join([str(TESTS), os.environ.get("PYTHONPATH", "")])}
-    child = subprocess.run(command, check=False, capture_output=True, text=True, env=environment, timeout=60)
-    assert child.returncode == -signal.SIGKILL, child.stderr
+def test_what_is_due_later_is_nobodys_business_once_astha_has_ended(ledger: Ledger) -> None:
+    ledger.snapshots.set_policy("shop.orders", snapshot_commits=None, snapshot_every=timedelta(hours=1))
     with ledger.astha():
-        wait_until(lambda: is_published(ledger, 2))
-        late(ledger, 3)
-        wait_until(lambda: is_published(ledger, 3))
-    assert seen(ledger) == [1, 2, 3]
+        late(ledger, 1)
+        wait_until(lambda: is_published(ledger, 1))
+        late(ledger, 2)
+        wait_until(lambda: any(isinstance(each, threading.Timer) for each in threading.enumerate()))
+    assert not [each for each in threading.enumerate() if isinstance(each, threading.Timer)]
+
+
+def test_killed_at_every_point_in_turn_it_converges(ledger: Ledger, tmp_path: Path) -> None:
+    ledger.settings, handled, numbers = replace(ledger.settings, astha=QUICK), tmp_path / "handled", count(1)
+
+    def commit_two() -> None:
+        """One of them is an event that the fifth subscriber never handles."""
+        late(ledger, next(numbers))
+        late(ledger, next(numbers))
+
+    commit_two()
+    with ledger.astha({"fifth": lambda _: Fifth(handled)}):
+        wait_until(lambda: len(ledger.events.lag()) == 4 and is_settled(ledger))
+        first = ledger.changes.last()[-1].seq
+    for point in (*failpoints.DELIVERY, *PUBLISHING):
+        if point == failpoints.AFTER_REFRESH:
+            ledger.events.forget("iceberg_updater", apply=True)
+        commit_two()
+        assert run_until_killed(ledger, handled, point) == -signal.SIGKILL, point
+        assert is_unbroken(ledger), point
+    with ledger.astha({"fifth": lambda _: Fifth(handled)}):
+        commit_two()
+        wait_until(lambda: is_settled(ledger))
+    newest = ledger.tables.get("shop.orders").current_version
+    assert seen(ledger) == [*range(1, newest + 1)]
+    assert is_published(ledger, newest)
+    assert is_unbroken(ledger)
+    assert {row["iceberg_metadata_state"] for row in select(ledger, "select iceberg_metadata_state from table_files")} == {"completed"}
+    told = {change.seq: (change.after or {})["version"] % 2 for change in ledger.changes.after(first, table="table_snapshots", limit=None)}
+    heard = [int(line) for line in handled.read_text().splitlines() if int(line) > first]
+    parked = {int((letter.source_record_id or "").partition("/")[2]) for letter in ledger.events.parked("fifth", limit=1_000)}
+    assert {*heard} == {seq for seq, is_odd in told.items() if not is_odd}
+    assert parked - {*range(first + 1)} == {seq for seq, is_odd in told.items() if is_odd}
+    assert (once := list(dict.fromkeys(heard))) == sorted(once), "what is repeated after a crash comes in order, too"
+    assert not ledger.events.parked("iceberg_updater")
+
+
+def run_until_killed(ledger: Ledger, handled: Path, point: str) -> int:
+    command = [
+        sys.executable,
+        str(TESTS / "contract/updating.py"),
+        ledger.settings.url,
+        str(Path(ledger.warehouse).parent),
+        str(handled),
+        point,
+    ]
+    environment = {**os.environ, "PYTHONPATH": os.pathsep.join([str(TESTS), os.environ.get("PYTHONPATH", "")])}
+    return subprocess.run(command, check=False, env=environment, timeout=60).returncode
+
+
+def is_settled(ledger: Ledger) -> bool:
+    """Whether everything is handled or parked, and published."""
+    newest = ledger.tables.get("shop.orders").current_version
+    return is_published(ledger, newest) and all(not lag.behind and not lag.lanes for lag in ledger.events.lag())
+
+
+def is_unbroken(ledger: Ledger) -> bool:
+    """Whether no version was published twice, and none before an earlier one."""
     with catalog(ledger) as opened:
-        assert [each.sequence_number for each in opened.load_table("shop.orders").metadata.snapshots] == [1, 2, 3]
+        snapshots = opened.load_table("shop.orders").metadata.snapshots
+    versions = [each.sequence_number for each in snapshots]
+    ids = {each.snapshot_id for each in snapshots}
+    return versions == sorted(set(versions)) and len(ids) == len(versions)

@@ -223,6 +223,28 @@ def test_what_was_not_published_with_its_commit_is_caught_up_with_in_one_snapsho
         assert [each.sequence_number for each in opened.load_table("shop.orders").metadata.snapshots] == [1, 4, 6]
 
 
+def test_a_commit_that_takes_earlier_ones_along_completes_their_files(ledger: Ledger) -> None:
+    append(ledger, (1, MONDAY, "a"), mode="async")
+    append(ledger, (2, MONDAY, "b"), mode="sync")
+    assert seen(ledger) == [1, 2]
+    assert states(ledger) == ["completed", "completed"]
+
+
+def test_a_file_that_comes_while_a_table_is_looked_at_is_published_once(ledger: Ledger, monkeypatch: pytest.MonkeyPatch) -> None:
+    append(ledger, (1, MONDAY, "a"), mode="async")
+    catch_up, others = ledger.publisher._catch_up, iter([2])
+
+    def overtaken(*looked_at: Any) -> bool:
+        if number := next(others, None):
+            append(ledger, (number, MONDAY, "b"), mode="async")
+        return catch_up(*looked_at)
+
+    monkeypatch.setattr(ledger.publisher, "_catch_up", overtaken)
+    ledger.publisher.publish("shop.orders")
+    ledger.publisher.publish("shop.orders")
+    assert seen(ledger) == [1, 2]
+
+
 def test_a_table_says_for_itself_when_it_is_seen(ledger: Ledger) -> None:
     append(ledger, (1, MONDAY, "a"))
     ledger.publisher.set_mode("shop.orders", "off")
@@ -291,7 +313,7 @@ def test_a_storage_that_is_away_is_told_of_each_file_and_made_up_for(ledger: Led
     folder = Path(ledger.warehouse, ORDERS.folder, "metadata")
     folder.rename(folder.with_name("away"))
     folder.write_bytes(b"no folder")
-    ledger.publisher.forget()
+    ledger.publisher._bases.clear()  # as whoever has not published it before
     with pytest.raises(lakeledger.Failed):
         ledger.publisher.publish("shop.orders")
     assert states(ledger) == ["completed", "failed"]
@@ -340,7 +362,7 @@ def test_metadata_that_somebody_removed_is_made_anew(ledger: Ledger, kind: str, 
     append(ledger, (2, MONDAY, "b"))
     for path in Path(ledger.warehouse, ORDERS.folder, "metadata").glob(f"*{kind}"):
         path.unlink()
-    ledger.publisher.forget()
+    ledger.publisher._bases.clear()  # as whoever has not published it before
     put(
         ledger,
         change(ledger, new_file(ledger, [(3, TUESDAY, "c")]), operation="overwrite", retires=Partitions(frozenset(["day=none"]))),
@@ -355,3 +377,12 @@ def test_metadata_that_somebody_removed_is_made_anew(ledger: Ledger, kind: str, 
         assert seen(ledger) == [3, 4]
     else:
         assert seen(ledger) == [1, 2, 3]
+
+
+def test_a_column_that_was_dropped_before_anybody_else_saw_the_table_is_in_nobodys_way(ledger: Ledger) -> None:
+    append(ledger, (1, MONDAY, "a"), mode="async")
+    ledger.publisher.set_mode("shop.orders", "async")
+    ledger.columns.drop("shop.orders", "name")
+    ledger.publisher.publish("shop.orders")
+    for reader in READERS:
+        assert seen(ledger, reader) == [1], reader

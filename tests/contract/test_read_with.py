@@ -13,6 +13,7 @@ import lakeledger
 from contract.test_publishing import MONDAY, append
 from iceberg_readers import duckdb_session
 from lakeledger import Conflict, Invalid, Ledger
+from lakeledger.config import S3Settings
 from lakeledger.lake.iceberg.read_with import Published, read_with
 from lakeledger.names import parse_name
 
@@ -53,7 +54,7 @@ def test_no_password_is_shown(engine: str) -> None:
     )
     code = read_with(engine, place)
     assert "s3cret" not in code
-    assert "PGPASSWORD" in code
+    assert ".pgpass" in code
     assert "db.example:5433/lake" in code
 
 
@@ -65,3 +66,19 @@ def test_a_table_that_is_not_published_says_what_to_do(url: str, tmp_path: Path)
         ledger.publisher.publish("shop.orders")
         with pytest.raises(Invalid, match=r"no code for 'excel': use duckdb, polars, pyiceberg or spark"):
             ledger.publisher.read_with("excel", "shop.orders")
+
+
+@pytest.mark.parametrize(
+    ("s3", "told"),
+    [
+        (S3Settings(), "CREATE SECRET (TYPE s3, PROVIDER credential_chain);"),
+        (S3Settings(region="eu-west-1"), "CREATE SECRET (TYPE s3, PROVIDER credential_chain, REGION 'eu-west-1');"),
+        (
+            S3Settings("http://127.0.0.1:9000", path_style=True),
+            "CREATE SECRET (TYPE s3, PROVIDER credential_chain, ENDPOINT '127.0.0.1:9000', URL_STYLE 'path', USE_SSL false);",
+        ),
+    ],
+)
+def test_sql_for_duckdb_says_where_s3_is(s3: S3Settings, told: str) -> None:
+    place = Published("sqlite:///l.db", None, "default", parse_name("a.b"), "s3://lake/a/b/metadata/x.metadata.json", "s3://lake", s3)
+    assert told in read_with("duckdb", place)

@@ -135,6 +135,25 @@ def test_a_missing_file_that_no_version_needs_is_forgotten(ledger: Ledger) -> No
     assert len(rows(ledger, "select 1 from table_files")) == 1
 
 
+@pytest.mark.parametrize("content", [b"x", None], ids=["another size", "the same size"])
+def test_a_changed_file_that_no_version_needs_is_left_to_maintenance(ledger: Ledger, content: bytes | None) -> None:
+    ledger.snapshots.set_policy("", keep_versions=1, keep_for=timedelta(days=1), grace=timedelta(0))
+    overwrite(ledger, [1])
+    (path,) = ledger.tables.view(ORDERS).paths
+    overwrite(ledger, [2])
+    ledger.repair.verify(ORDERS)  # computes checksums
+    let_pass(ledger, 5)
+    ledger.maintenance.expire(apply=True)
+    Path(path).write_bytes(content or b"x" * Path(path).stat().st_size)
+    (defect,) = check(ledger).defects
+    assert (defect.problem, defect.repair, defect.repaired) == ("changed", "no version needs it: forget it", False)
+    assert check(ledger, apply=True).ok
+    assert check(ledger).defects == []
+    ledger.maintenance.maintain(apply=True)
+    assert not Path(path).exists()
+    assert len(rows(ledger, "select 1 from table_files")) == 1
+
+
 def test_a_file_that_nobody_knows_is_left_to_people(ledger: Ledger) -> None:
     put(ledger, [1])
     strange = Path(ledger.tables.get(ORDERS).location, "data/mine/notes.parquet")

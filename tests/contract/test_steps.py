@@ -3,7 +3,7 @@
 # ruff: noqa: PT012 - what raises is the block of a run or a transaction
 from __future__ import annotations
 
-from contextlib import nullcontext
+from contextlib import nullcontext, suppress
 
 import pytest
 
@@ -180,3 +180,16 @@ def test_a_commit_tells_how_often_its_step_was_tried_before(ledger: Ledger) -> N
                 put(ledger, change(other, new_file(f"c{attempt}")))
         put(ledger, change(second, new_file("d")))
     assert retries(ledger) == [0, 1, 0, 2, 0, 1]
+
+
+def test_how_long_steps_usually_take_comes_from_the_latest_runs(ledger: Ledger) -> None:
+    for _ in range(3):
+        with ledger.run("shop") as run:
+            with run.step("load"):
+                pass
+            with suppress(ValueError), run.step("broken"):
+                raise ValueError
+    usual = ledger.runs.usual_ms("shop")
+    assert list(usual) == ["load"]
+    assert usual["load"] in {step.duration_ms for each in ledger.runs.list("shop") for step in ledger.runs.steps(each.id)}
+    assert ledger.runs.usual_ms("nobody") == {}
