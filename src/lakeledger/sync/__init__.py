@@ -22,6 +22,8 @@ if TYPE_CHECKING:
         Position,
         ResumeTokenPosition,
         TimestampPosition,
+        VersionsPosition,
+        WatermarkPosition,
         infer_position,
         parse_position,
     )
@@ -79,6 +81,8 @@ __all__ = [
     "Target",
     "TimestampPosition",
     "Verdict",
+    "VersionsPosition",
+    "WatermarkPosition",
     "infer_position",
     "parse_position",
     "parse_source",

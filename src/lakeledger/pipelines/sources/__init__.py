@@ -9,25 +9,40 @@ from typing import TYPE_CHECKING, Any, Protocol
 
 from lakeledger.commit import Effect
 from lakeledger.db import Store
+from lakeledger.errors import Invalid
 from lakeledger.names import TableName
+from lakeledger.pipelines.effects import NO_VOLUME, Volume
 from lakeledger.sync import Advance, Marker, SourceFile
 from lakeledger.sync import Source as SourceName
 from lakeledger.sync.positions import store as positions
-from lakeledger.tables import Snapshot, Table, TableMetadata, store
+from lakeledger.tables import Table, TableMetadata, store
+from lakeledger.tables.schema import HISTORY, Schema, shown
 
 if TYPE_CHECKING:
     from pyspark.sql import DataFrame, SparkSession
 
 
 @dataclass(frozen=True)
+class Wanted:
+    """What of a source is asked for, if not what is new: a window of its watermark, without its end, or everything anew."""
+
+    window: tuple[Any, Any] | None = None
+    full_refresh: bool = False
+
+
+NEWS = Wanted()
+
+
+@dataclass(frozen=True)
 class Seen:
-    """What the ledger knows before a source is asked: where it stands, and the table that its rows go to."""
+    """What the ledger knows before a source is asked: where it stands, the table that its rows go to, and what is wanted of it."""
 
     source: SourceName
     marker: Marker | None
     table: Table | None
     metadata: TableMetadata | None
     _store: Store
+    wanted: Wanted = NEWS
 
     def files(self) -> list[SourceFile]:
         """The files of the source that were read."""
@@ -36,12 +51,44 @@ class Seen:
         with self._store.read() as tx:
             return positions.files(tx, self.marker)
 
-    def versions(self) -> list[Snapshot]:
-        """Every version of the table, newest first."""
+    @property
+    def given_columns(self) -> Schema | None:
+        """The table's columns without those that the ledger fills itself: the sequence, and a history's times."""
+        if self.metadata is None:
+            return None
+        fields = [field for field in shown(self.metadata.schema)["fields"] if field["name"] not in HISTORY]
+        return {**self.metadata.schema, "fields": fields}
+
+    def origins(self) -> set[str | None]:
+        """The sources that brought rows into the table, ever, by their names; None stands for rows that no source brought."""
         if self.table is None:
-            return []
+            return set()
         with self._store.read() as tx:
-            return store.history(tx, self.table, limit=None)
+            return store.origins(tx, self.table)
+
+    def check_first_run(self) -> None:
+        """Raise Invalid unless position and table agree on whether this is the source's first load.
+
+        A position that somebody set by hand needs no table: that is how one says where to begin.
+        """
+        name, known = self.source.name, {self.source.name, None}
+        if self.marker is None and self.table and self.table.row_count and self.origins() & known:
+            raise Invalid(
+                f"{self.table.name} holds rows, but the position of {name} is gone, and all of them would come again: set where it stood "
+                f"with `lakeledger positions set {name} POSITION --type {self.source.marker_type}`, or replace the table with a full "
+                f"refresh (`load(…, full_refresh=True)`)"
+            )
+        if self.marker and self.marker.sync_run_id and self.table is None:
+            raise Invalid(
+                f"{name} stands at {self.marker.position_data}, but the table that its rows went to is gone, and they would be missing: "
+                f"load everything with a full refresh (`load(…, full_refresh=True)`), or say where to begin with "
+                f"`lakeledger positions set {name} POSITION --force --reason …`"
+            )
+
+    def has_reached(self, move: Advance) -> bool:
+        """Whether the source stands at a move now: whether its commit was made."""
+        with self._store.read() as tx:
+            return positions.stands_at(tx, move)
 
 
 @dataclass(frozen=True)
@@ -50,7 +97,10 @@ class Reading:
 
     `frame` gives the rows, on a session for loads; without it there is nothing to read, only to note. The same `batch_id` is the same
     rows. `confirm` has a last look before the commit, and raises if the source is no longer what was planned. `base_version` is the
-    version of the target that the rows are computed from. `summary` is kept with the table's version, `detail` with the step.
+    version of the target that the rows are computed from. `summary` is kept with the table's version, `detail` with the step, and
+    `volume` says which rows they are. Rows that are a slice of the source must not replace a table, and those of which `repeats` says
+    why they may be in the table already must not be appended. `wanted` is what was asked for: a source that knows nothing of windows or
+    full refreshes gives news, and is then not taken for what it is not.
     """
 
     frame: Callable[[SparkSession], AbstractContextManager[DataFrame]] | None
@@ -62,6 +112,10 @@ class Reading:
     summary: dict[str, Any] = field(default_factory=dict)
     detail: dict[str, Any] = field(default_factory=dict)
     message: str | None = None
+    volume: Volume = NO_VOLUME
+    is_slice: bool = False
+    wanted: Wanted = NEWS
+    repeats: str | None = None
 
 
 class Source(Protocol):
@@ -77,8 +131,16 @@ class Source(Protocol):
         ...
 
 
-def look(ledger_store: Store, source: SourceName, target: TableName) -> Seen:
+def look(ledger_store: Store, source: SourceName, target: TableName, wanted: Wanted = NEWS) -> Seen:
     """What the ledger knows of a source and its target."""
     with ledger_store.read() as tx:
         table = store.find(tx, target)
-        return Seen(source, positions.find(tx, source), table, store.metadata(tx, table) if table else None, ledger_store)
+        return Seen(source, positions.find(tx, source), table, store.metadata(tx, table) if table else None, ledger_store, wanted)
+
+
+def refuse_lost_position(source: SourceName, seen: Seen, fix: str) -> None:
+    """Raise Invalid for a table that has rows of a source whose position is gone: it would get all of them again."""
+    if seen.table and source.name in seen.origins():
+        raise Invalid(
+            f"{seen.table.name} holds rows of {source.name}, but the position of {source.name} is gone: {fix}, or restore the ledger"
+        )

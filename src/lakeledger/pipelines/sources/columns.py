@@ -1,6 +1,6 @@
 """Whether files hold the columns that they are read for: by a schema alone, Spark reads a missing one as NULL and leaves out a new one.
 
-A Parquet file says so in its footer. What JSON holds is found in one pass over its keys, about half the work of reading its rows.
+A Parquet or ORC file says so in its footer. What JSON holds is found in one pass over its keys, about half the work of reading its rows.
 """
 
 from __future__ import annotations
@@ -16,7 +16,6 @@ from typing import TYPE_CHECKING, Any
 from lakeledger import codec
 from lakeledger.errors import Invalid
 from lakeledger.lake import Storage
-from lakeledger.lake.parquet import footer_types
 from lakeledger.lake.storage import PARALLEL
 from lakeledger.locations import from_spark
 from lakeledger.tables.schema import Schema, column_names, type_text
@@ -75,9 +74,15 @@ def structs_of(type_: Any, place: tuple[str, ...] = ()) -> Iterator[Struct]:
             yield from structs_of(_inner(type_), place)
 
 
-def check_parquet(paths: Sequence[str], expected: Expected, options: Mapping[str, str], open_storage: Callable[[str], Storage]) -> None:
-    """Raise Invalid for a file whose footer does not fit; one that is no Parquet is left to Spark. Names of options are in lower case."""
-    for path, footer in zip(paths, _footers(paths, open_storage), strict=True):
+def check_footers(
+    paths: Sequence[str],
+    expected: Expected,
+    options: Mapping[str, str],
+    open_storage: Callable[[str], Storage],
+    types_of: Callable[[Storage, str], Schema | None],
+) -> None:
+    """Raise Invalid for a file whose footer does not fit; one that has none is left to Spark. Names of options are in lower case."""
+    for path, footer in zip(paths, _footers(paths, open_storage, types_of), strict=True):
         if footer is None:
             continue
         # With a basePath, Spark takes columns from the names of folders as well.
@@ -123,11 +128,13 @@ def narrows(found: Any, read_as: Any) -> bool:
     return scale > wanted_scale or digits - scale > wanted_digits - wanted_scale
 
 
-def _footers(paths: Sequence[str], open_storage: Callable[[str], Storage]) -> list[Schema | None]:
+def _footers(
+    paths: Sequence[str], open_storage: Callable[[str], Storage], types_of: Callable[[Storage, str], Schema | None]
+) -> list[Schema | None]:
     places = [path.rpartition("/") for path in paths]
     folders = {folder: open_storage(folder) for folder, _, _ in places}
     with ThreadPoolExecutor(PARALLEL, thread_name_prefix="footers") as pool:
-        return list(pool.map(lambda place: footer_types(folders[place[0]], place[2]), places))
+        return list(pool.map(lambda place: types_of(folders[place[0]], place[2]), places))
 
 
 def _check_type(path: str, place: tuple[str, ...], found: Any, read_as: Any, expected: Expected) -> None:

@@ -1,12 +1,12 @@
-"""Sources as a module declares them: a set of files, or a query over the ledger's tables."""
+"""Sources that only a document declares: a set of files, and a query over the ledger's tables."""
 
 from __future__ import annotations
 
 import re
 from collections.abc import Iterator
 from contextlib import AbstractContextManager, contextmanager
-from dataclasses import dataclass
-from typing import TYPE_CHECKING
+from dataclasses import dataclass, replace
+from typing import TYPE_CHECKING, Any
 
 from lakeledger import clock, codec
 from lakeledger.control import documents
@@ -15,25 +15,16 @@ from lakeledger.errors import Invalid
 from lakeledger.lake import StoredFile
 from lakeledger.pipelines import Context, sql_task
 from lakeledger.pipelines.effects import MovedFiles, ReadFiles
-from lakeledger.pipelines.sources import Reading, Seen, Source, files
+from lakeledger.pipelines.sources import Reading, Seen, files, refuse_lost_position
+from lakeledger.pipelines.sources.query import IncrementalQuery
 from lakeledger.sync import Advance, SourceFile
 from lakeledger.sync import Source as SourceName
-from lakeledger.tables.schema import Schema
+from lakeledger.tables.schema import Schema, shown
 
 if TYPE_CHECKING:
     from pyspark.sql import DataFrame, SparkSession
 
-Declared = documents.FilesSource | documents.SqlSource
-
-
-def open_source(context: Context, module: str, declared: Declared) -> Source:
-    """The source that a module declares. A query may name the parameters."""
-    name = SourceName(module, declared.source_id)
-    match declared:
-        case documents.FilesSource():
-            return DeclaredFiles(name, declared, files.Where(context.base, context.ledger.settings.s3))
-        case documents.SqlSource():
-            return DeclaredQuery(name, declared, context)
+Declared = documents.LoadingSource
 
 
 @dataclass(frozen=True)
@@ -45,9 +36,10 @@ class DeclaredFiles:
     where: files.Where
 
     def plan(self, seen: Seen) -> Reading | None:
-        config, known, is_full = self.declared.source_config, seen.files(), self.declared.transformation_config.load_type == "full"
+        config, known = self.declared.source_config, seen.files()
+        is_full = seen.wanted.full_refresh or self.declared.transformation_config.load_type in ("full", "snapshot_diff")
         if seen.table and seen.marker is None and not is_full:
-            self._refuse_lost_position(seen)
+            refuse_lost_position(self.name, seen, "load it with load_type full once")
         found = self._found()
         if not found and (is_full or not known):
             raise Invalid(f"no file matches {config.path}: check the source's path")
@@ -66,22 +58,28 @@ class DeclaredFiles:
         if not planned.files:
             return Reading(None, move=move, effects=moved, detail=detail, message=f"nothing new, {renamed}")
         # The table's own schema, unless its rows are replaced: what was inferred once is not inferred again.
-        schema = seen.metadata.schema if seen.metadata and self.declared.write_mode == "append" else None
+        is_fixed = self.declared.write_mode == "append" and not is_full and self.declared.target_config.schema_drift == "freeze"
+        schema = shown(seen.metadata.schema) if seen.metadata and is_fixed else None
         return Reading(
             frame=lambda spark: self._frame(spark, planned.files, schema),
             # The same content may come again after another: what tells two appends of it apart is where the source stood.
-            batch_id=self._batch_id(planned.files, None if is_full or not version else version),
+            batch_id=None if seen.wanted.full_refresh else self._batch_id(planned.files, None if is_full or not version else version),
             move=move,
             effects=(*moved, ReadFiles(self.name, planned.files)),
             confirm=lambda: files.check_unchanged(planned.files, self._found()),
             summary={"source": self.name.name, "source_files": len(planned.files)},
+            wanted=replace(seen.wanted, window=None),
+            is_slice=not is_full,
             detail={**detail, "position": {"before": seen.marker.position_data if seen.marker else None, "after": move.to.document()}},
         )
 
     @contextmanager
     def _frame(self, spark: SparkSession, read: list[SourceFile], table_schema: Schema | None) -> Iterator[DataFrame]:
         config = self.declared.source_config
-        spec = files.Files(config.path, config.format, config.schema_text, config.options, config.changed_files, config.optional_columns)
+        keeps_bad_rows = self.declared.target_config.bad_rows == "quarantine"
+        spec = files.Files(
+            config.path, config.format, config.schema_text, config.options, config.changed_files, config.optional_columns, keeps_bad_rows
+        )
         yield files.read(spark, spec, read, table_schema, self.where)
 
     def _found(self) -> list[StoredFile]:
@@ -90,16 +88,9 @@ class DeclaredFiles:
 
     def _batch_id(self, read: list[SourceFile], after: int | None) -> str:
         declared = self.declared
-        shape = [declared.source_config.model_dump(mode="json", exclude={"changed_files"}), declared.target_config.model_dump(mode="json")]
+        parts = (declared.source_config, {"changed_files"}), (declared.target_config, None)
+        shape = [part.model_dump(mode="json", exclude=left_out, exclude_defaults=True) for part, left_out in parts]
         return codec.digest(["files", self.name.name, declared.write_mode, shape, sorted(file.identity for file in read), after])
-
-    def _refuse_lost_position(self, seen: Seen) -> None:
-        """A table that has rows of a source whose position is gone would get all of them again."""
-        if seen.table and any(snapshot.summary.get("source") == self.name.name for snapshot in seen.versions()):
-            raise Invalid(
-                f"{seen.table.name} holds rows of {self.name.name}, but the position of {self.name.name} is gone: "
-                f"load it with load_type full once, or restore the ledger"
-            )
 
 
 @dataclass(frozen=True)
@@ -110,13 +101,19 @@ class DeclaredQuery:
     declared: documents.SqlSource
     context: Context
 
+    def incremental(self) -> IncrementalQuery:
+        """The same query, by what is new in its tables."""
+        text = self._text()
+        return IncrementalQuery(self.name, text, self.context, self._parameters(text), self.declared.transformation_config.incremental)
+
     def plan(self, seen: Seen) -> Reading:
-        query = sql_task.prepare(self.context, text := self._text(), {**self._task.parameters, **self._named(text)})
+        query = sql_task.prepare(self.context, text := self._text(), self._parameters(text))
         return Reading(
             frame=lambda spark: self._frame(spark, query),
-            batch_id=query.batch_id if query.is_pinned else None,
+            batch_id=query.batch_id if query.is_pinned and not seen.wanted.full_refresh else None,
             base_version=query.inputs.get(str(seen.table.name)) if seen.table else None,
             summary={"inputs": query.inputs},
+            wanted=replace(seen.wanted, window=None),
             detail={"inputs": query.inputs},
         )
 
@@ -127,9 +124,10 @@ class DeclaredQuery:
     def _frame(self, spark: SparkSession, query: sql_task.Query) -> AbstractContextManager[DataFrame]:
         return sql_task.run(spark, query, clock.new_id()[-12:])
 
-    def _named(self, text: str) -> dict[str, str]:
-        """Only what the query names: another parameter must not make it another query."""
-        return {name: value for name, value in self.context.parameters.items() if re.search(rf":{re.escape(name)}\b", text)}
+    def _parameters(self, text: str) -> dict[str, Any]:
+        """Its own, and of the run's only what the query names: another parameter must not make it another query."""
+        named = {name: value for name, value in self.context.parameters.items() if re.search(rf":{re.escape(name)}\b", text)}
+        return {**self._task.parameters, **named}
 
     def _text(self) -> str:
         if query_id := self._task.query_id:

@@ -15,8 +15,11 @@ from lakeledger import codec
 from lakeledger.config import S3Settings
 from lakeledger.errors import Failed, Invalid
 from lakeledger.lake import Storage, StoredFile
+from lakeledger.lake.orc import orc_types
+from lakeledger.lake.parquet import footer_types
 from lakeledger.lake.storage import AS_AWS, PARALLEL
 from lakeledger.locations import is_url
+from lakeledger.pipelines.quarantine import FILE, RAW
 from lakeledger.pipelines.read import literal
 from lakeledger.pipelines.remote import is_remote
 from lakeledger.pipelines.sources import columns
@@ -31,10 +34,12 @@ DEFAULTS = {
     "csv": {"header": "true", "mode": "FAILFAST", "enforceSchema": "false"},
     "json": {"mode": "FAILFAST"},
     "parquet": {},
+    "orc": {},
+    "text": {},
 }
 
 # How Spark is told to find out the columns by itself.
-INFER = {"csv": {"inferSchema": "true"}, "json": {}, "parquet": {"mergeSchema": "true"}}
+INFER = {"csv": {"inferSchema": "true"}, "json": {}, "parquet": {"mergeSchema": "true"}, "orc": {"mergeSchema": "true"}, "text": {}}
 # Where Spark puts a row of JSON that it cannot read, if the schema has that column: no file has it.
 CORRUPT_RECORD = "_corrupt_record"
 ROOT = Path("/")
@@ -63,7 +68,8 @@ HERE = Where()
 class Files:
     """A declared set of files. `changed_files` says what to do with one that was read and then changed; a full load reads it anyway.
 
-    `optional_columns` are those that may be missing from a file: its rows have NULL there.
+    `optional_columns` are those that may be missing from a file: its rows have NULL there. With `keeps_bad_rows`, a row that cannot be
+    read does not fail the read: it has its text in the column `_raw`, and every row has its file in `_source_file`.
     """
 
     path: str
@@ -72,6 +78,7 @@ class Files:
     options: Mapping[str, str] | None = None
     changed_files: OnChange = "refuse"
     optional_columns: tuple[str, ...] = ()
+    keeps_bad_rows: bool = False
 
 
 @dataclass(frozen=True)
@@ -163,17 +170,39 @@ def read(spark: SparkSession, source: Files, files: list[SourceFile], table_sche
     whole = [where.whole(file.path) for file in files]
     options = {**DEFAULTS[source.format], **(source.options or {})}
     reader = spark.read.format(source.format).options(**options)
-    schema = _parse_schema(spark, source.schema) if source.schema else StructType.fromJson(table_schema) if table_schema else None
+    schema = parse_schema(spark, source.schema) if source.schema else StructType.fromJson(table_schema) if table_schema else None
+    if source.keeps_bad_rows:
+        return _with_bad_rows(spark, source, whole, schema, options)
     if schema is None:
         return reader.options(**INFER[source.format]).load([literal(path) for path in whole])
     named = {name.lower(): value for name, value in options.items()}  # as Spark matches them
     expected = _expected(source, schema.jsonValue(), named)
     match source.format:  # A CSV's header is compared by Spark.
-        case "parquet":
-            columns.check_parquet(whole, expected, named, where.storage)
+        case "parquet" | "orc":
+            columns.check_footers(whole, expected, named, where.storage, footer_types if source.format == "parquet" else orc_types)
         case "json" if expected.demands_something:
             columns.check_json(spark, [literal(path) for path in whole], expected, named)
     return reader.schema(schema).load([literal(path) for path in whole])
+
+
+def _with_bad_rows(
+    spark: SparkSession, source: Files, paths: Sequence[str], schema: StructType | None, options: Mapping[str, str]
+) -> DataFrame:
+    """The rows with their text if they cannot be read, and their file. What a file lacks is not looked for: a row without it is bad."""
+    from pyspark.sql import functions as F
+    from pyspark.sql.types import StringType
+
+    if schema is None:
+        raise Invalid(f"bad rows of {source.path} cannot be told without a schema: declare source_config.schema")
+    given = {name: value for name, value in options.items() if name.lower() not in ("mode", "columnnameofcorruptrecord")}
+    reader = spark.read.format(source.format).options(**given)
+    has_text = source.format in ("csv", "json")
+    if has_text:
+        reader = reader.options(mode="PERMISSIVE", columnNameOfCorruptRecord=RAW)
+        schema = schema.add(RAW, StringType())
+    frame = reader.schema(schema).load([literal(path) for path in paths])
+    # Spark gives the path as part of a URL.
+    return frame.withColumn(FILE, F.url_decode(F.replace(F.col("_metadata.file_path"), F.lit("+"), F.lit("%2B"))))
 
 
 def identify(files: Sequence[StoredFile], where: Where = HERE) -> list[SourceFile]:
@@ -271,7 +300,8 @@ def _expected(source: Files, schema: Schema, options: Mapping[str, str]) -> colu
     return columns.Expected(schema, frozenset(optional.keys() | broken_rows), allow_new=source.schema is not None)
 
 
-def _parse_schema(spark: SparkSession, text: str) -> StructType:
+def parse_schema(spark: SparkSession, text: str) -> StructType:
+    """The columns of a declared schema. Raises Invalid."""
     from pyspark.errors import PySparkException
     from pyspark.sql.types import StructType
 

@@ -15,6 +15,7 @@ from lakeledger.sync.kinds.counted import DeltaPosition, FilesPosition, IcebergP
 from lakeledger.sync.kinds.document import DocumentPosition
 from lakeledger.sync.kinds.logs import BinlogPosition, GtidPosition, LsnPosition, OffsetsPosition, ResumeTokenPosition
 from lakeledger.sync.kinds.order import Document, Ordered, Position
+from lakeledger.sync.kinds.watermark import VersionsPosition, WatermarkPosition
 
 __all__ = [
     "BinlogPosition",
@@ -30,6 +31,8 @@ __all__ = [
     "PositionLike",
     "ResumeTokenPosition",
     "TimestampPosition",
+    "VersionsPosition",
+    "WatermarkPosition",
     "as_position",
     "infer_position",
     "parse_position",
@@ -49,6 +52,8 @@ KINDS: dict[str, Callable[[Document], Position]] = {
     "offsets": OffsetsPosition.parse,
     "delta": DeltaPosition.parse,
     "iceberg": IcebergPosition.parse,
+    "watermark": WatermarkPosition.parse,
+    "versions": VersionsPosition.parse,
     "document": DocumentPosition,
 }
 # What gives a document's kind away, in this order: Debezium's MySQL offsets have both a file and a GTID set.
@@ -60,6 +65,8 @@ _SIGNS = {
     "offsets": {"offsets"},
     "iceberg": {"snapshot_id"},
     "files": {"files", "digest"},
+    "watermark": {"columns", "values"},
+    "versions": {"versions"},
 }
 
 
