@@ -3,46 +3,40 @@
 from __future__ import annotations
 
 import threading
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Collection, Iterator
 from contextlib import contextmanager, suppress
 from dataclasses import replace
-from datetime import datetime
 from pathlib import Path
 from types import TracebackType
 from typing import TYPE_CHECKING, Any, Self
 from weakref import WeakSet
 
-from lakeledger import codec, config
+from lakeledger import config
 from lakeledger.codec import Id
 from lakeledger.config import Settings, SparkSettings
 from lakeledger.db import Store, migrate
 from lakeledger.errors import Invalid, NotFound, Unavailable
-from lakeledger.names import TableName, parse_name
+from lakeledger.names import TableName
 from lakeledger.runs import ActiveRun, ActiveStep, DoneBy, Fence, NewRun, this_worker, user_name
 from lakeledger.runs import store as run_store
-from lakeledger.slices import Slices
 from lakeledger.sync.lost_steps import note_lost_step
 from lakeledger.tables.warehouse import Move, Warehouse
+from lakeledger.writes import Writes
 
 if TYPE_CHECKING:
-    from pyspark.sql import DataFrame, SparkSession
+    from pyspark.sql import SparkSession
 
     from lakeledger.control.documents import Document, Module
     from lakeledger.jobs.scheduler import Due, Outcome
     from lakeledger.pipelines import Context
-    from lakeledger.pipelines.apply import Mode, Write
-    from lakeledger.pipelines.load import Loaded
     from lakeledger.pipelines.own_session import Sessions
+    from lakeledger.pipelines.preview import Preview
     from lakeledger.pipelines.runner import ModuleResult, StepResult
-    from lakeledger.pipelines.sources import Source as DataSource
     from lakeledger.runs.explain import Explanation
-    from lakeledger.sync import Advance, Source
-    from lakeledger.sync.kinds import PositionLike
-    from lakeledger.tables import Committed
     from lakeledger.tables.checksums import Checksums
 
 
-class Ledger(Slices):
+class Ledger(Writes):
     """The operational memory of one tenant. Use it as a context manager, or call `close`."""
 
     def __init__(
@@ -180,106 +174,6 @@ class Ledger(Slices):
                 is_queued=queue.will_start_again(tx, run),
             )
 
-    def append(
-        self,
-        frame: DataFrame,
-        table: str,
-        *,
-        position: Advance | tuple[str | Source, PositionLike] | None = None,
-        run: ActiveRun | ActiveStep | None = None,
-        batch_id: Id | None = None,
-        format: str | None = None,
-        partition_by: Sequence[str] | None = None,
-        evolve: bool = False,
-        base_version: int | None = None,
-        metadata: str | None = None,
-    ) -> Committed:
-        """Add rows to a table, which is made if it is not there. Rows, position, run and facts are one commit.
-
-        With a `batch_id` the same batch is applied once, however often it is tried. With a `position`, rows that bring the
-        source to where it already stands are the same batch. With a `base_version`, the version of the table that the rows were
-        computed from, Conflict (retryable) is raised if the table has moved since. `metadata` says when other engines see the rows:
-        `sync`, `async` or `off`; by default as the table says, or the ledger.
-        Raises Invalid, Conflict, Fenced or Failed; then nothing is visible, unless a Failed says that the outcome is unknown.
-        """
-        from lakeledger.pipelines.apply import Write
-        from lakeledger.sync.model import as_advance
-
-        request = Write(
-            table=parse_name(table),
-            format=format,
-            partition_by=None if partition_by is None else tuple(partition_by),
-            evolve=evolve,
-            base_version=base_version,
-            batch_id=_text(batch_id),
-            position=as_advance(position),
-            metadata=metadata,
-        )
-        return self._write(frame, request, run)
-
-    def overwrite(
-        self,
-        frame: DataFrame,
-        table: str,
-        *,
-        by_partition: bool = False,
-        position: Advance | tuple[str | Source, PositionLike] | None = None,
-        run: ActiveRun | ActiveStep | None = None,
-        batch_id: Id | None = None,
-        format: str | None = None,
-        partition_by: Sequence[str] | None = None,
-        base_version: int | None = None,
-        metadata: str | None = None,
-    ) -> Committed:
-        """Replace a whole table, or with `by_partition` only the partitions that the rows are in.
-
-        Raises Conflict (retryable) if somebody else committed to what is being replaced since `base_version`: give it the version
-        that the rows were computed from; by default it is the one that is current when the write begins.
-        """
-        from lakeledger.pipelines.apply import Write
-        from lakeledger.sync.model import as_advance
-
-        request = Write(
-            table=parse_name(table),
-            mode="overwrite_partitions" if by_partition else "overwrite",
-            base_version=base_version,
-            format=format,
-            partition_by=None if partition_by is None else tuple(partition_by),
-            batch_id=_text(batch_id),
-            position=as_advance(position),
-            metadata=metadata,
-        )
-        return self._write(frame, request, run)
-
-    def load(
-        self,
-        source: DataSource,
-        table: str,
-        *,
-        mode: Mode = "append",
-        run: ActiveRun | ActiveStep | None = None,
-        format: str | None = None,
-        partition_by: Sequence[str] | None = None,
-    ) -> Loaded:
-        """Bring what is new in a source into a table: rows, position and facts are one commit. If nothing is, Spark is not started.
-
-        A source is anything with `name` and `plan(seen)`, see `lakeledger.pipelines.sources`. Raises as `append`.
-        """
-        from lakeledger.pipelines.apply import Write
-        from lakeledger.pipelines.load import load
-
-        into = Write(parse_name(table), mode, format=format, partition_by=None if partition_by is None else tuple(partition_by))
-        with self._right(into.table, run) as fence:
-            return load(self.context(), source, into, fence)
-
-    def read(self, table: str, version: int | str | None = None, at: datetime | str | None = None) -> DataFrame:
-        """A table as a DataFrame: now, at a version, by its number or a tag, or as it was at a time. Raises NotFound, Invalid or Failed."""
-        from lakeledger.pipelines.read import read
-        from lakeledger.pipelines.translating import translating
-
-        with translating():
-            return read(self.spark, self.tables.view(table, version, at))
-
     def run_modules(
         self,
         document: Document,
@@ -309,20 +203,55 @@ class Ledger(Slices):
         parameters: dict[str, Any] | None = None,
         *,
         pipeline: str | None = None,
+        only: Collection[str] | None = None,
+        retry_of: Id | None = None,
+        window: tuple[Any, Any] | None = None,
+        full_refresh: bool = False,
     ) -> ModuleResult:
         """Run one module, in the run log under its own name or that of `pipeline`. `parameters` are kept with the run.
 
+        With `only`, just those of its sources, as a retry of the run `retry_of`: `runs.unfinished` says which did not complete.
+        `window` and `full_refresh` are as in `load`, for every load of the module.
         Raises Conflict that names the holder if it is already running, and Invalid if it has no active source.
         """
         from lakeledger.pipelines.config_version import config_version
         from lakeledger.pipelines.runner import run_module
+        from lakeledger.pipelines.sources import Wanted
 
-        if module.why_idle:
-            raise Invalid(module.why_idle)
+        chosen = module if only is None else module.only(only)
+        if chosen.why_idle:
+            raise Invalid(chosen.why_idle)
         name, digest = pipeline or module.module_name, module.config_hash
-        version = config_version(base, digest)
-        with self.run(name, trigger, parameters=parameters, config_hash=digest, config_version=version, exclusive=True) as run:
-            return run_module(self.context(), run, module, base, progress, alone=self._owns_spark)
+        new = NewRun(
+            name,
+            trigger,
+            user_name(),
+            run_kind="backfill" if window else "pipeline",
+            parameters=parameters or {},
+            config_version=config_version(base, digest),
+            config_hash=digest,
+            retry_of=_text(retry_of),
+            exclusive=True,
+        )
+        context = replace(self.context(), wanted=Wanted(window, full_refresh))
+        with self._begin(new) as run:
+            return run_module(context, run, chosen, base, progress, alone=self._owns_spark)
+
+    def preview_module(
+        self,
+        module: Module,
+        base: Path,
+        parameters: dict[str, Any] | None = None,
+        *,
+        window: tuple[Any, Any] | None = None,
+        full_refresh: bool = False,
+    ) -> list[Preview]:
+        """What each active source of a module would read and write if it ran now. Starts no Spark and writes nothing."""
+        from lakeledger.pipelines.preview import preview
+        from lakeledger.pipelines.sources import Wanted
+
+        context = replace(self.context(), wanted=Wanted(window, full_refresh))
+        return preview(context, module, base, {name: str(value) for name, value in (parameters or {}).items()})
 
     def run_job(self, due: Due) -> Outcome:
         """Carry out a run of a local job, for a `Scheduler`. Raises Invalid, or Conflict if its module is running already."""
@@ -344,25 +273,15 @@ class Ledger(Slices):
         """The right to commit in whose name a write is made; None if it needs a run of its own."""
         return run.fence if run is not None else None
 
-    def _write(self, frame: DataFrame, request: Write, run: ActiveRun | ActiveStep | None) -> Committed:
-        from lakeledger.pipelines.remote import check_server
-        from lakeledger.pipelines.translating import translating
-        from lakeledger.pipelines.write import write
-
-        _check_frame(frame, request.table)
-        if request.position and request.batch_id is None and not request.position.force:
-            request = replace(request, batch_id=_batch_of(request, request.position))
-        check_server(frame.sparkSession)
-        with self._right(request.table, run) as fence, translating():
-            return write(self.context(), frame, request, fence)
-
     @contextmanager
-    def _right(self, table: TableName, run: ActiveRun | ActiveStep | None) -> Iterator[Fence]:
+    def _right(
+        self, table: TableName, run: ActiveRun | ActiveStep | None, kind: str = "pipeline", parameters: dict[str, Any] | None = None
+    ) -> Iterator[Fence]:
         """The right to commit, of a run of its own if need be."""
         if fence := self._fence(run):
             yield fence
             return
-        with self.run(str(table), trigger="api", done_by=DoneBy.COMMIT) as implicit:
+        with self.run(str(table), trigger="api", kind=kind, parameters=parameters, done_by=DoneBy.COMMIT) as implicit:
             yield implicit.last_fence
 
     def context(self) -> Context:
@@ -407,19 +326,5 @@ def open(
     return Ledger(config.load(url=target, warehouse=warehouse, tenant=tenant, metadata=metadata), spark)
 
 
-def _check_frame(frame: object, table: TableName) -> None:
-    """Raise Invalid for what is no DataFrame of Spark, classic or Connect; Spark need not be installed to tell."""
-    kind = type(frame)
-    if any(each.__name__ == "DataFrame" and each.__module__.startswith("pyspark.sql.") for each in kind.__mro__):
-        return
-    name = kind.__name__ if kind.__module__ == "builtins" else f"{kind.__module__}.{kind.__name__}"
-    raise Invalid(f"{table} takes a Spark DataFrame, not {name}: make one with spark.createDataFrame(frame)")
-
-
 def _text(value: Id | None) -> str | None:
     return None if value is None else str(value)
-
-
-def _batch_of(request: Write, move: Advance) -> str:
-    """What makes a write the same batch again: it does the same to the table and brings its source to the same place."""
-    return codec.digest(["position", request.mode, vars(move.source), move.to.kind, move.to.document()])

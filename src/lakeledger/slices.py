@@ -52,10 +52,17 @@ class Slices:
         self.runs = Runs(store, worker, note_lost_step)
         self._making = threading.RLock()
         self._capture: Capture | None = None
+        self._at_close: list[Callable[[], None]] = []
         self._publisher: Publisher | None = None
+
+    def at_close(self, action: Callable[[], None]) -> None:
+        """Do that when this tenant's part of the ledger is closed."""
+        self._at_close.append(action)
 
     def _unwire(self) -> None:
         """Stop what the slices run in the background."""
+        while self._at_close:
+            self._at_close.pop()()
         if self._capture:
             self._capture.close()
 

@@ -58,6 +58,6 @@ def test_publishing_with_the_commit(ledger: Ledger) -> None:
         print(f"  one more file then: {statistics.median(ms(change(files(f'z{number}', 1))) for number in range(5)):.1f} ms")
         retired = Files(frozenset(file.path for file in many[5_000:5_010]))
         print(f"  ten of them replaced: {ms(change(files('r', 10), operation='replace', retires=retired)):.0f} ms")
-        ledger.publisher.forget()
+        ledger.publisher._bases.clear()
         print(f"  one more by somebody who has not published it before: {ms(change(files('c', 1))):.0f} ms")
         print(f"  {(resource.getrusage(resource.RUSAGE_SELF).ru_maxrss - before) / 1024:.0f} MB more at the peak")

@@ -18,6 +18,7 @@ if TYPE_CHECKING:
 
     from lakeledger.ledger import Ledger
     from lakeledger.pipelines.own_session import Sessions
+    from lakeledger.pipelines.sources import Wanted
     from lakeledger.publishing import Publisher
     from lakeledger.sync.errors import Errors
     from lakeledger.tables.checksums import Checksums
@@ -30,7 +31,7 @@ class Context:
     A task gets its run and step, too, the job's parameters, and the folder of the project. Its `ledger` is bound to the step: what is
     appended or overwritten belongs to it, with or without `run=`, and a run that the task begins (`context.ledger.run(…)`) is a part of the
     task's run. `stop` is set when the task should end, because it took too long or its run was cancelled: the step has ended then, and the
-    ledger refuses (Fenced) whatever the task still writes.
+    ledger refuses (Fenced) whatever the task still writes. `wanted` is what loads read, if not what is new.
     """
 
     ledger: Ledger
@@ -47,6 +48,7 @@ class Context:
     stop: threading.Event = field(default_factory=threading.Event)
     active_run: ActiveRun | None = None
     active_step: ActiveStep | None = None
+    wanted: Wanted | None = None
 
     @property
     def run(self) -> ActiveRun:

@@ -12,12 +12,14 @@ from typing import TYPE_CHECKING, Any
 
 from lakeledger.db import Store
 from lakeledger.errors import Invalid
-from lakeledger.pipelines.apply import Aside, Saved, Target
+from lakeledger.pipelines import quarantine
+from lakeledger.pipelines.apply import Aside, Read, Saved, Target
+from lakeledger.pipelines.apply.values import nothing
 from lakeledger.pipelines.partitions import quote
 from lakeledger.runs import Counters
 from lakeledger.tables import Change, Layout, TableMetadata, store
 from lakeledger.tables.change import prefix_of
-from lakeledger.tables.schema import ASIDE, Schema, check_readable, identify, normalise, reconcile, type_text
+from lakeledger.tables.schema import ASIDE, Schema, check_readable, identify, normalise, reconcile
 
 if TYPE_CHECKING:
     from pyspark.sql import Column, DataFrame
@@ -41,9 +43,10 @@ class Other:
     def fields(self) -> list[dict[str, Any]]:
         return list(self.schema["fields"])
 
-    def change(self, saved: Saved) -> Change:
-        """What becomes of it. It has no batch of its own: it follows the table that the write is about."""
+    def change(self, saved: Saved, reads: Sequence[Read] = ()) -> Change:
+        """What becomes of it. It has no batch of its own: it follows the table that the write is about, which may have read it."""
         counters = Counters(processed=saved.rows, failed=saved.rows) if self.aside.failed else Counters()
+        read = next((each for each in reads if each.table == self.aside.table), None)
         return Change(
             table=self.aside.table,
             location=self.location,
@@ -53,7 +56,23 @@ class Other:
             files=saved.files,
             evolve=True,
             counters=counters,
+            reads=read.part if read else None,
+            base_version=read.version if read else None,
         )
+
+    def named(self, column: str) -> str:
+        """What a column of it is called in a marked frame."""
+        return _column_name(self.number, column)
+
+
+def together(first: Sequence[Aside], second: Sequence[Aside]) -> tuple[list[int], list[Aside]]:
+    """All of them, and where the second ones are. What both set aside in one table is one."""
+    every, places = list(first), []
+    for aside in second:
+        place = next((place for place, each in enumerate(every) if each.table == aside.table), len(every))
+        every[place:] = [*([quarantine.both(every[place], aside)] if place < len(every) else [aside]), *every[place + 1 :]]
+        places.append(place)
+    return places, every
 
 
 def mark(frame: DataFrame, asides: Sequence[Aside]) -> DataFrame:
@@ -67,6 +86,15 @@ def mark(frame: DataFrame, asides: Sequence[Aside]) -> DataFrame:
         chosen = F.when(aside.when, F.lit(str(number))).otherwise(chosen)
     marked = frame.select("*", chosen.alias(MARK))
     return marked.select("*", *(column for number, aside in enumerate(asides, 1) for column in _columns(aside, number)))
+
+
+def unmarked(others: Sequence[Other]) -> list[Column]:
+    """What rows of the table itself have beside their own columns, if any are set aside."""
+    from pyspark.sql import functions as F
+
+    fields = [(other, field) for other in others for field in other.fields if field["name"] in other.aside.columns]
+    theirs = [nothing(field["type"]).alias(other.named(field["name"])) for other, field in fields]
+    return [F.lit("0").alias(MARK), *theirs] if others else []
 
 
 def find(ledger_store: Store, marked: DataFrame, asides: Sequence[Aside], target: Target) -> list[Other]:
@@ -88,7 +116,7 @@ def _their(other: Other, field: dict[str, Any]) -> Column:
 
     if field["name"] in other.aside.columns:
         return F.col(quote(_column_name(other.number, field["name"])))
-    return F.lit(None).cast(type_text(field["type"]))
+    return nothing(field["type"])
 
 
 def _find(ledger_store: Store, marked: DataFrame, aside: Aside, number: int, target: Target) -> Other:

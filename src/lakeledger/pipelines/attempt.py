@@ -15,8 +15,9 @@ from lakeledger.control.graph import Task
 from lakeledger.errors import Failed, LakeledgerError
 from lakeledger.jobs.model import CONFIGURATION_ERRORS
 from lakeledger.pipelines import Context, capturing, references
+from lakeledger.pipelines.declared import load_declared
 from lakeledger.pipelines.interrupting import Interruptible
-from lakeledger.pipelines.load import Loaded, load_declared
+from lakeledger.pipelines.load import Loaded
 from lakeledger.pipelines.tasks import run_task
 from lakeledger.runs import Status, describe
 from lakeledger.runs import output as outputs
@@ -40,6 +41,7 @@ class StepResult:
     loaded: Loaded | None = None
     error: str | None = None
     retryable: bool = True
+    duration_ms: int | None = None
 
 
 Progress = Callable[[StepResult], None]
@@ -111,7 +113,9 @@ class Attempt:
         if failure is None:
             # A task need not say how many rows it moved: its commits count them.
             rows = step.ended.rows_processed if step.ended else None
-            return self.ended(Status.COMPLETED, replace(loaded, rows=rows or 0))
+            return replace(
+                self.ended(Status.COMPLETED, replace(loaded, rows=rows or 0)), duration_ms=step.ended.duration_ms if step.ended else None
+            )
         told = " ".join(text_of(failure).split()) if isinstance(failure, LakeledgerError) else describe(failure)
         return self.ended(Status.FAILED, error=told, retryable=not isinstance(failure, CONFIGURATION_ERRORS))
 
@@ -149,7 +153,7 @@ class Attempt:
                 errors.log(NewError(self._module, source.source_id, classify(Failed(failure)), failure, **about), secrets)
 
     def _carry_out(self) -> Loaded:
-        known = references.values(self.context.run.run, self.task.source.source_id, self.context.parameters)
+        known = references.values(references.Occasion.of(self.context.run.run), self.task.source.source_id, self.context.parameters)
         source = references.resolved(self.task.source, known)
         if isinstance(source, TaskSource):
             return run_task(self.context, source)

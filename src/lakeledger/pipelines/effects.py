@@ -5,6 +5,7 @@ from __future__ import annotations
 import time
 from collections.abc import Mapping
 from dataclasses import dataclass
+from typing import TYPE_CHECKING, Any
 
 from lakeledger import records
 from lakeledger.commit import Commit
@@ -15,6 +16,10 @@ from lakeledger.sync import Source, SourceFile
 from lakeledger.sync.positions import store as positions
 from lakeledger.sync.schemas import NewSchema
 from lakeledger.sync.schemas import store as schemas
+from lakeledger.tables.change import check_unmoved
+
+if TYPE_CHECKING:
+    from lakeledger.pipelines.apply import Read
 
 PRODUCER = "ingestion.v1"
 
@@ -33,12 +38,25 @@ class Stopwatch:
 
 
 @dataclass(frozen=True)
+class Volume:
+    """What is kept in `ingestion_volume` of which rows were read: the slice of the source, and the filter."""
+
+    window_start: Any = None
+    window_end: Any = None
+    filter: str | None = None
+
+
+NO_VOLUME = Volume()
+
+
+@dataclass(frozen=True)
 class IngestionFacts:
     """How much was written to a table, and how long each part of that took. A source without a name is the pipeline's."""
 
     table: TableName
     watch: Stopwatch
     source: str | None = None
+    volume: Volume = NO_VOLUME
 
     def write(self, tx: Transaction, committed: Commit) -> None:
         made = committed.of(self.table)
@@ -55,6 +73,7 @@ class IngestionFacts:
             "table_version": made.version,
             "watermark": next((marker.position_data for marker in committed.markers), None),
             "source_files": summary.get("source_files", 0),
+            **vars(self.volume),
         }
         self.watch.lap("commit_ms")
         runtime = {
@@ -89,6 +108,16 @@ class MovedFiles:
     def write(self, tx: Transaction, committed: Commit) -> None:
         if marker := committed.marker(self.source):
             positions.rename_files(tx, marker, self.files)
+
+
+@dataclass(frozen=True)
+class Unmoved:
+    """That nobody has changed a part of a table that rows were computed from, and that they do not change themselves. Raises Conflict."""
+
+    read: Read
+
+    def write(self, tx: Transaction, committed: Commit) -> None:  # noqa: ARG002 - it is about another table
+        check_unmoved(tx, self.read.table, self.read.part, self.read.version)
 
 
 @dataclass(frozen=True)

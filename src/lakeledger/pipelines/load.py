@@ -3,17 +3,16 @@
 from __future__ import annotations
 
 import random
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass, replace
 from time import sleep as pause
-from typing import Any, cast
+from typing import Any, TypeVar
 
-from lakeledger.commit import find_applied
-from lakeledger.errors import Conflict
+from lakeledger.commit import Effect, find_applied
+from lakeledger.errors import Conflict, Invalid
 from lakeledger.pipelines import Context
-from lakeledger.pipelines.apply import Mode, Write
-from lakeledger.pipelines.sources import Reading, Source, look
-from lakeledger.pipelines.sources.declared import Declared, open_source
+from lakeledger.pipelines.apply import Refused, Saved, Write
+from lakeledger.pipelines.sources import NEWS, Reading, Source, Wanted, look
 from lakeledger.pipelines.translating import translating
 from lakeledger.pipelines.write import persist, write
 from lakeledger.runs import Fence
@@ -24,6 +23,8 @@ from lakeledger.tables import Committed, Table
 PLANS = 10
 FIRST_PAUSE_SECONDS = 0.1
 LONGEST_PAUSE_SECONDS = 5.0
+
+T = TypeVar("T")
 
 
 @dataclass(frozen=True)
@@ -41,22 +42,48 @@ class Loaded:
         return self.message or (f"version {self.committed.version}" if self.committed else "nothing new")
 
 
-def load_declared(context: Context, module: str, declared: Declared) -> Loaded:
-    """Carry out a source of a module as the context's step. Raises as `load`."""
-    target = declared.target_config
-    into = Write(target.name, cast("Mode", declared.write_mode), format=target.format, partition_by=target.partition_by)
-    return load(context, open_source(context, module, declared), into, context.step.fence)
-
-
-def load(context: Context, source: Source, into: Write, fence: Fence) -> Loaded:
-    """Carry out one source. If somebody else was faster, it is planned again with back-off.
+def load(context: Context, source: Source, into: Write, fence: Fence, wanted: Wanted = NEWS) -> Loaded:
+    """Carry out one source. If somebody else was faster, it is planned again with back-off. A full refresh replaces the table.
 
     Raises Invalid, Conflict, Fenced or Failed; then nothing of it is visible.
     """
+    anew = _anew(into) if wanted.full_refresh else into
+
+    def once() -> Loaded:
+        with translating():
+            return _load_once(context, source, anew, fence, wanted)
+
+    return replanned(once)
+
+
+def _anew(into: Write) -> Write:
+    """The same write, of everything that the source has: it is all that the table has afterwards, still with one row per key.
+
+    Where a sequence says which change counts, all are applied again instead: what is there already loses or is the same.
+    """
+    if into.changes is None:
+        return replace(into, mode="overwrite")
+    if into.changes.sequence_by is not None:
+        return into
+    return replace(into, mode="sync", judge=_without_bad_rows(into) if into.sets_bad_rows_aside else into.judge)
+
+
+def _without_bad_rows(into: Write) -> Callable[[Saved], Sequence[Effect]]:
+    """A judge that lets no bad row pass: what is set aside would be missing from the rows, and deleted."""
+
+    def judge(saved: Saved) -> Sequence[Effect]:
+        if any(aside.rows for aside in saved.asides):
+            raise Refused(f"a full refresh of {into.table} would delete rows whose new values are bad: correct the source first")
+        return into.judge(saved) if into.judge else ()
+
+    return judge
+
+
+def replanned(work: Callable[[], T]) -> T:
+    """Do work that is planned anew, with back-off, as long as somebody else was faster. Raises what it raises at last."""
     for number in range(1, PLANS + 1):
         try:
-            with translating():
-                return _load_once(context, source, into, fence)
+            return work()
         except Conflict as error:
             if not error.retryable or number == PLANS:
                 raise
@@ -65,10 +92,22 @@ def load(context: Context, source: Source, into: Write, fence: Fence) -> Loaded:
     raise AssertionError("the last plan has returned or raised")
 
 
-def _load_once(context: Context, source: Source, into: Write, fence: Fence) -> Loaded:
-    seen = look(context.store, source.name, into.table)
+def plan(context: Context, source: Source, into: Write, wanted: Wanted = NEWS) -> Reading | None:
+    """What a load would read now; None if nothing is new. Raises as the source's own `plan`, or Invalid if it would lose or double rows."""
+    seen = look(context.store, source.name, into.table, wanted)
     reading = source.plan(seen)
-    if reading is None or (seen.table and _is_current(context, seen.table, reading)):
+    if reading is None and wanted.full_refresh:
+        raise Invalid(f"{source.name.name} gives nothing for a full refresh, which would leave {into.table} empty: check the source")
+    if reading:
+        _check(source, reading, into, wanted)
+        if wanted.window and into.mode != "append":  # Rows that were corrected since are the same batch again, and wanted.
+            reading = replace(reading, batch_id=None)
+    return None if reading is None or (seen.table and _is_current(context, seen.table, reading)) else reading
+
+
+def _load_once(context: Context, source: Source, into: Write, fence: Fence, wanted: Wanted) -> Loaded:
+    reading = plan(context, source, into, wanted)
+    if reading is None:
         return Loaded(0, None, {})
     if reading.frame is None:
         persist(context, [], fence, [], [reading.move] if reading.move else [], reading.effects)
@@ -77,6 +116,26 @@ def _load_once(context: Context, source: Source, into: Write, fence: Fence) -> L
         committed = write(context, frame, _write(source, reading, into), fence)
     rows = committed.counters.inserted + committed.counters.updated
     return Loaded(rows, committed if committed.applied else None, {**reading.detail, "version": committed.version})
+
+
+def _check(source: Source, reading: Reading, into: Write, wanted: Wanted) -> None:
+    """Raise Invalid, before Spark is asked for anything, if the rows would be lost or come twice the way they are to be written."""
+    name, table = source.name.name, into.table
+    if wanted != reading.wanted:
+        how = "by a window: it has no watermark" if wanted.window else "with a full refresh: it gives only what is new"
+        raise Invalid(f"{name} cannot be loaded {how}")
+    if reading.is_slice and into.mode in ("overwrite", "sync"):
+        raise Invalid(
+            f"{name} gives only a part of its rows, and {into.mode} would remove all others from {table}: use append or merge, "
+            f"or load everything with load_type full"
+        )
+    if reading.is_slice and not wanted.window and into.mode == "overwrite_partitions":
+        raise Invalid(
+            f"{name} gives only what is new, and overwriting partitions of {table} would remove what they had before: use append or merge; "
+            f"a window of whole partitions may replace them"
+        )
+    if reading.repeats and into.mode == "append":
+        raise Invalid(f"{name} would come twice into {table} with append: {reading.repeats}; use merge with keys, or overwrite")
 
 
 def _is_current(context: Context, table: Table, reading: Reading) -> bool:
@@ -94,6 +153,7 @@ def _write(source: Source, reading: Reading, into: Write) -> Write:
         source=source.name,
         effects=(*into.effects, *reading.effects),
         summary={**into.summary, **reading.summary},
+        volume=reading.volume,
         confirm=_both(into.confirm, reading.confirm),
     )
 

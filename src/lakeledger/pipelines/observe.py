@@ -56,17 +56,24 @@ def aggregates(schema: Schema, bounded: Container[str]) -> list[Column]:
     return wanted
 
 
+def range_of(column: Column, type_: str, low: str, high: str) -> list[Column]:
+    """The least and the greatest value of a column of a plain type, as they can be fetched, by these names."""
+    from pyspark.sql import functions as F
+
+    return [_fetchable(F.min(column), type_).alias(low), _fetchable(F.max(column), type_).alias(high)]
+
+
 def measured(seen: Mapping[str, Any], types: Mapping[str, str], written: int) -> dict[str, Any]:
     """What was measured, by the names it was asked for by. Raises Failed if it was not of the rows that were written."""
     if seen.get("rows", 0) != written:  # A stage that Spark had to repeat was measured twice.
         raise Failed(f"{seen.get('rows', 0)} rows were measured, but {written} were written: run it again")
-    return {name: _fetched(seen.get(f"measure_{index}"), type_) for index, (name, type_) in enumerate(types.items())}
+    return {name: fetched(seen.get(f"measure_{index}"), type_) for index, (name, type_) in enumerate(types.items())}
 
 
 def bounds(seen: Mapping[str, Any], schema: Schema) -> Bounds:
     """The bounds that were observed, by column; none if they were not asked for."""
     return {
-        name: bound("min", _fetched(seen[f"min_{index}"], type_)) | bound("max", _fetched(seen[f"max_{index}"], type_))
+        name: bound("min", fetched(seen[f"min_{index}"], type_)) | bound("max", fetched(seen[f"max_{index}"], type_))
         for index, name, type_ in _ordered_columns(schema)
         if f"min_{index}" in seen
     }
@@ -89,8 +96,8 @@ def _fetchable(value: Column, type_: str) -> Column:
     return value.cast("string") if type_ in ("date", "timestamp_ntz") else value
 
 
-def _fetched(value: Any, type_: str) -> Any:
-    """The bound that was fetched; None where Python has no value for it."""
+def fetched(value: Any, type_: str) -> Any:
+    """A bound that was fetched, as Python has it; None where it has no value for it."""
     try:
         match type_:
             case _ if value is None:

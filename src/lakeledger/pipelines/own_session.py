@@ -39,6 +39,12 @@ VALUE_CONF = {
     "spark.sql.parquet.datetimeRebaseModeInRead": "CORRECTED",
     "spark.sql.parquet.int96RebaseModeInRead": "CORRECTED",
 }
+# One file is read by one task and becomes one file again, so that what was near each other stays so.
+WHOLE_FILES_CONF = {
+    "spark.sql.files.maxPartitionBytes": str(1 << 30),
+    "spark.sql.files.openCostInBytes": str(1 << 30),
+    "spark.sql.unionOutputPartitioning": "false",
+}
 # Spark looks at many files with a job of 10,000 tasks: far more than it takes, and each costs more than the look.
 LIST_CONF = {"spark.sql.sources.parallelPartitionDiscovery.parallelism": "64"}
 # On a disk even a small job costs more than the look.
@@ -114,6 +120,7 @@ class Sessions:
         self._loading = _Beside(_Conf(VALUE_CONF | chosen | FILE_CONF, DEFAULTED))
         # With nothing defaulted: a frame means what it means on the session that it was made on.
         self._writing = _Beside(_Conf(FILE_CONF))
+        self._merging = _Beside(_Conf(FILE_CONF | WHOLE_FILES_CONF))
 
     def to_load(self, given: SparkSession) -> SparkSession:
         """The session to compute a declared load on: the given one, if it computes and writes as it should, else one like it."""
@@ -125,9 +132,13 @@ class Sessions:
         needed = {name: value for name, value in FILE_CONF.items() if name != TIMESTAMPS or '"timestamp"' in json.dumps(schema)}
         return given if _Conf(needed).holds_on(given) else self._writing.like(given)
 
+    def to_merge(self, given: SparkSession) -> SparkSession:
+        """The session to rewrite files from: one beside the given one, whose tasks read one file each."""
+        return self._merging.like(given)
+
     def beside(self, given: SparkSession) -> list[SparkSession]:
         """The sessions that were opened beside the given one."""
-        return [made for each in (self._loading, self._writing) if (made := each.find(given))]
+        return [made for each in (self._loading, self._writing, self._merging) if (made := each.find(given))]
 
     def new(self, given: SparkSession) -> SparkSession:
         """A session for one piece of work alone, to load and to write."""

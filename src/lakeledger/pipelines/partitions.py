@@ -19,10 +19,10 @@ def quote(name: str) -> str:
     return "`" + name.replace("`", "``") + "`"
 
 
-def by_partitions(frame: DataFrame, schema: Schema, partition_by: Sequence[str]) -> tuple[DataFrame, list[str]]:
+def by_partitions(frame: DataFrame, schema: Schema, partition_by: Sequence[str], *, together: bool = True) -> tuple[DataFrame, list[str]]:
     """The frame with a copy of each partition column to make folders from, and the copies' names. Raises Invalid.
 
-    Its rows are brought together by partition, or each task would write a file into each folder. A partition that is big is still
+    Its rows are brought `together` by partition, or each task would write a file into each folder. A partition that is big is still
     written by several tasks, if Spark's adaptive execution is on.
     """
     from pyspark.sql import functions as F
@@ -31,7 +31,7 @@ def by_partitions(frame: DataFrame, schema: Schema, partition_by: Sequence[str])
     copies = [_free_name(f"by_{name}", fields) for name in partition_by]
     for name, copy in zip(partition_by, copies, strict=True):
         frame = frame.withColumn(copy, _folder_value(*fields[codec.fold(name)]))
-    return _brought_together(frame, [F.col(quote(copy)) for copy in copies]) if copies else frame, copies
+    return brought_together(frame, [F.col(quote(copy)) for copy in copies]) if copies and together else frame, copies
 
 
 def partition_path(path: str, partition_by: Sequence[str]) -> str:
@@ -40,7 +40,8 @@ def partition_path(path: str, partition_by: Sequence[str]) -> str:
     return "/".join(f"{name}={folder.partition('=')[2]}" for name, folder in zip(partition_by, folders, strict=True))
 
 
-def _brought_together(frame: DataFrame, by: list[Column]) -> DataFrame:
+def brought_together(frame: DataFrame, by: list[Column]) -> DataFrame:
+    """The frame with the rows of each value in one task, or in several if they are many."""
     is_adaptive = str(frame.sparkSession.conf.get("spark.sql.adaptive.enabled")).lower() == "true"
     return frame.hint("rebalance", *by) if is_adaptive else frame.repartition(*by)  # without, Spark ignores the hint
 

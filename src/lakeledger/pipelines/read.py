@@ -14,7 +14,7 @@ from lakeledger.pipelines.partitions import quote
 from lakeledger.pipelines.save import JSON_OPTIONS
 from lakeledger.pipelines.translating import not_shared
 from lakeledger.tables import View
-from lakeledger.tables.schema import stored
+from lakeledger.tables.schema import shown, stored
 
 if TYPE_CHECKING:
     from pyspark.sql import DataFrame, SparkSession
@@ -29,11 +29,18 @@ LISTED_BY_THE_DRIVER = 32
 
 def read(spark: SparkSession, view: View) -> DataFrame:
     """The rows of a table at the view's version. Raises Failed if one of its files is gone, Invalid if only Spark does not see it."""
-    from pyspark.errors import AnalysisException
     from pyspark.sql.types import StructType
 
     if not view.file_paths:
-        return spark.createDataFrame([], StructType.fromJson(view.schema))
+        return spark.createDataFrame([], StructType.fromJson(shown(view.schema)))
+    return _named(read_stored(spark, view), view)
+
+
+def read_stored(spark: SparkSession, view: View) -> DataFrame:
+    """The rows of a view's files, of which there is one at least, with all columns under their physical names. Raises as `read`."""
+    from pyspark.errors import AnalysisException
+    from pyspark.sql.types import StructType
+
     format_ = open_format(view.layout.format)
     reader = spark.read.format(format_.spark_name).schema(StructType.fromJson(stored(view.schema))).options(**OPTIONS)
     if format_.spark_name == "json":
@@ -41,7 +48,7 @@ def read(spark: SparkSession, view: View) -> DataFrame:
     try:
         on_disk = scheme_of(view.table.location) == "file"
         with listing_quickly(spark, on_disk=on_disk) if len(view.file_paths) > LISTED_BY_THE_DRIVER else nullcontext():
-            return _named(reader.load([literal(path) for path in view.paths]), view)
+            return reader.load([literal(path) for path in view.paths])
     except AnalysisException as error:
         if error.getCondition() != "PATH_NOT_FOUND":
             raise
@@ -53,11 +60,11 @@ def read(spark: SparkSession, view: View) -> DataFrame:
 
 
 def _named(frame: DataFrame, view: View) -> DataFrame:
-    """The columns under the names that they have at the view's version."""
+    """The columns under the names that they have at the view's version, without those that are hidden."""
     from pyspark.sql import functions as F
 
-    fields = view.schema["fields"]
-    if all(field["name"] == field["physical_name"] for field in fields):
+    fields = shown(view.schema)["fields"]
+    if len(fields) == len(view.schema["fields"]) and all(field["name"] == field["physical_name"] for field in fields):
         return frame
     return frame.select(*(F.col(quote(field["physical_name"])).alias(field["name"]) for field in fields))
 

@@ -40,16 +40,25 @@ JSON_OPTIONS = {
 
 @dataclass(frozen=True)
 class Shape:
-    """What rows are to look like in files: the table's schema, the physical name of each column of the frame, and the other tables."""
+    """What rows are to look like in files: the table's schema, the physical name of each column of the frame, and the other tables.
+
+    `keys` are physical names of columns whose bounds are kept, however many there are.
+    """
 
     schema: Schema
     columns: dict[str, str]
     others: tuple[Other, ...] = ()
+    keys: tuple[str, ...] = ()
 
     @property
     def stored(self) -> Schema:
         """The schema of the files."""
         return stored({"fields": [*self.schema["fields"], *(field for other in self.others for field in other.fields)]})
+
+    def beside(self, own: Other | None = None) -> tuple[dict[str, Any], ...]:
+        """The columns that files of one of the tables have beside its own."""
+        tables = [(None, self.schema["fields"]), *((other, other.fields) for other in self.others)]
+        return tuple(field for table, fields in tables if table is not own for field in fields) if self.others else ()
 
     def give(self, frame: DataFrame) -> DataFrame:
         """The frame in this shape."""
@@ -63,20 +72,31 @@ class Shape:
 
 
 def save(
-    context: Context, frame: DataFrame, shape: Shape, layout: Layout, measures: Mapping[str, Column], storage: Storage, folder: str
+    context: Context,
+    frame: DataFrame,
+    shape: Shape,
+    layout: Layout,
+    measures: Mapping[str, Column],
+    storage: Storage,
+    folder: str,
+    *,
+    placed: bool = False,
 ) -> Saved:
-    """Write the frame in that shape, in one pass. Raises Failed if the files do not hold what was sent, Invalid if they are elsewhere."""
+    """Write the frame in that shape, in one pass. Raises Failed if the files do not hold what was sent, Invalid if they are elsewhere.
+
+    Rows that are `placed` are written by the tasks that they are in.
+    """
     from pyspark.sql import Observation
 
     format_, seen, measured, columns = open_format(layout.format), Observation(), Observation(), shape.stored
     partition_by = stored_names(shape.schema, layout.partition_by)
-    bounded = observe.bounded(columns, partition_by)
+    bounded = observe.bounded(columns, {*partition_by, *shape.keys})
     failpoints.reach(failpoints.BEFORE_WRITE)
     writer_session = context.sessions.to_write(frame.sparkSession, columns) if format_.spark_name == "parquet" else frame.sparkSession
-    with moved(frame, writer_session) as placed:
-        types = observe.types(placed, measures)
-        given = placed.observe(measured, *observe.measures(measures, types)) if measures else placed
-        spread, copies = by_partitions(shape.give(given), columns, partition_by)
+    with moved(frame, writer_session) as here:
+        types = observe.types(here, measures)
+        given = here.observe(measured, *observe.measures(measures, types)) if measures else here
+        spread, copies = by_partitions(shape.give(given), columns, partition_by, together=not placed)
         copies = [*([MARK] if shape.others else []), *copies]
         watched = spread.observe(seen, *observe.aggregates(columns, bounded if format_.needs_observed_bounds else ()))
         failpoints.reach(failpoints.MID_WRITE, storage.inner(folder))

@@ -13,7 +13,7 @@ from lakeledger.pipelines import Context
 from lakeledger.pipelines.read import read
 from lakeledger.pipelines.remote import answers
 from lakeledger.tables import TableName, View, parse_name, store
-from lakeledger.tables.schema import column_names
+from lakeledger.tables.schema import column_names, shown
 
 if TYPE_CHECKING:
     from pyspark.sql import DataFrame, SparkSession
@@ -79,7 +79,7 @@ class Query:
     @property
     def batch_id(self) -> str:
         """The same query over the same versions gives the same batch."""
-        tables = {view.table.table_id: [view.content_version, column_names(view.schema)] for view in self.views.values()}
+        tables = {view.table.table_id: [view.content_version, column_names(shown(view.schema))] for view in self.views.values()}
         return codec.digest(["sql", self.text, self.parameters, tables])
 
 

@@ -13,8 +13,11 @@ from lakeledger.db import Transaction
 from lakeledger.errors import Failed, Invalid, Unavailable
 from lakeledger.lake import open_format
 from lakeledger.pipelines import Context, aside
-from lakeledger.pipelines.apply import MODES, Look, Refused, Rewrite, Saved, Target, Write
-from lakeledger.pipelines.effects import IngestionFacts, SourceSchema, Stopwatch
+from lakeledger.pipelines.apply import Given, Look, Outcome, Refused, Rewrite, Saved, Target, Write
+from lakeledger.pipelines.apply.ways import WAYS
+from lakeledger.pipelines.drift import fitted
+from lakeledger.pipelines.effects import IngestionFacts, SourceSchema, Stopwatch, Unmoved
+from lakeledger.pipelines.quarantine import own_columns
 from lakeledger.pipelines.save import Shape, save
 from lakeledger.runs import Fence
 from lakeledger.sync import Advance
@@ -23,7 +26,7 @@ from lakeledger.sync.schemas import NewSchema, from_spark
 from lakeledger.sync.schemas import store as schemas
 from lakeledger.tables import Change, Committed, Layout, TableMetadata, store
 from lakeledger.tables.change import check_layout, prefix_of
-from lakeledger.tables.schema import Schema, check_readable, identify, normalise, reconcile
+from lakeledger.tables.schema import Schema, check_readable, column_names, differences, identify, normalise, reconcile
 from lakeledger.tables.verify import DATA
 
 if TYPE_CHECKING:
@@ -39,26 +42,37 @@ def write(context: Context, frame: DataFrame, spec: Write, fence: Fence) -> Comm
     target, done = _plan(context, spec)
     if done:
         return done
-    given = normalise(frame.schema.jsonValue())
+    way = WAYS[spec.mode]
+    known = target.metadata.schema if target.metadata and not spec.replaces_all else None
+    frame = fitted(frame, known, spec.drift, spec.changes, spec.optional_columns)
+    incoming = way.prepare(frame, spec, target, fence.run_id)
     look = spec.look(frame) if spec.look else Look()
-    marked = aside.mark(frame.withColumns({**look.helpers}) if look.helpers else frame, look.asides)
-    others = aside.find(context.store, marked, look.asides, target)
-    shape = fit(frame.columns, given, spec, target, others)
-    effects = [*spec.effects, *_source_schema(context, given, spec, fence)]
+    own, asides = aside.together(look.asides, incoming.asides)
+    marked = aside.mark(incoming.frame.withColumns({**look.helpers}) if look.helpers else incoming.frame, asides)
+    others = aside.find(context.store, marked, asides, target)
+    shape = fit(column_names(incoming.schema), incoming.schema, spec, target, others)
+    effects = [*spec.effects, *_source_schema(context, frame, spec, fence)]
+    given = Given(marked, spec, target, shape, fence.run_id, look.measures, tuple(others[place] for place in own))
 
     def changes(saved: Saved) -> Planned:
         if spec.confirm:
             spec.confirm()
-        judged = spec.judge(saved) if spec.judge else ()
+        judged = spec.judge(saved if rewrite.measured is None else replace(saved, measured=rewrite.measured)) if spec.judge else ()
         watch.lap("write_ms")
-        facts = [IngestionFacts(spec.table, watch, spec.position.source.name if spec.position else None)] if spec.is_ingestion else []
-        made = [_change(spec, target, shape.schema, rewrite, saved)]
-        made += [other.change(each) for other, each in zip(others, saved.asides, strict=True) if each.files]
-        return Planned(made, spec.moves, [*effects, *judged, *facts], watch)
+        named = spec.position.source if spec.position else spec.source
+        facts = [IngestionFacts(spec.table, watch, named.name if named else None, spec.volume)] if spec.is_ingestion else []
+        made = [replace(_change(spec, target, shape.schema, rewrite, rewrite.outcome(saved), saved), beside=shape.beside())]
+        written = ((other, each) for other, each in zip(others, saved.asides, strict=True) if each.files)
+        made += [replace(other.change(each, rewrite.beside), beside=shape.beside(other)) for other, each in written]
+        changed = {change.table for change in made}
+        unmoved = [Unmoved(read) for read in rewrite.beside if read.table not in changed]
+        return Planned(made, spec.moves, [*effects, *judged, *facts, *unmoved], watch)
 
-    with MODES[spec.mode](context, marked, spec, target) as rewrite:
-        measures = {} if rewrite.measured is not None else look.measures
-        return put(context, fence, rewrite.frame, shape, target, changes, measures, rewrite.measured).tables[0]
+    with way.apply(context, given) as rewrite:
+        measures = rewrite.counts if rewrite.measured is not None else look.measures
+        bounded = replace(shape, keys=(*shape.keys, *rewrite.keys, *rewrite.bounded))
+        made = put(context, fence, rewrite.frame, bounded, target, changes, measures, rewrite.placed)
+        return made.tables[0]
 
 
 @dataclass(frozen=True)
@@ -79,11 +93,11 @@ def put(
     target: Target,
     plan: Callable[[Saved], Planned],
     measures: Mapping[str, Column] | None = None,
-    measured: Mapping[str, Any] | None = None,
+    placed: bool = False,
 ) -> Commit:
     """Write a frame into files of the target's place and commit what the plan makes of them. Raises as `write`.
 
-    `measures` are taken on the way, unless they were `measured` before.
+    `measures` are taken on the way. Rows that are `placed` are written by the tasks that they are in.
     """
     folder = f"{DATA}/{fence.run_id}/{clock.new_id()[-12:]}"
     storage = context.storage(target.location)
@@ -95,8 +109,8 @@ def put(
         return persist(context, attempted, fence, changes, planned.moves, [*planned.effects, *pointers])
 
     try:
-        saved = save(context, frame, shape, target.layout, measures or {}, storage, folder)
-        planned = plan(saved if measured is None else replace(saved, measured=measured))
+        saved = save(context, frame, shape, target.layout, measures or {}, storage, folder, placed=placed)
+        planned = plan(saved)
         made = context.publisher.commit(commit_it, planned.changes, planned.moves, fence.run_id, target.publishing).placed(
             context.warehouse
         )
@@ -116,6 +130,9 @@ def put(
     if not made.applied:
         storage.remove_folder(folder)
         return made
+    used = {file.path for change in planned.changes for file in change.files}
+    for file in (file for part in (saved, *saved.asides) for file in part.files if file.path not in used):
+        storage.remove(file.path)  # what changed nothing
     for change, each in zip(planned.changes, made.tables, strict=True):
         context.checksums.submit(each.table, {file.path: file.size for file in change.files})
     return made
@@ -159,11 +176,11 @@ def _unknown(attempted: Commit, error: Unavailable) -> Failed:
     return Failed(f"{what}: compare `lakeledger tables history {made.table.name}` before you run it again ({error})")
 
 
-def _source_schema(context: Context, given: Schema, spec: Write, fence: Fence) -> list[Effect]:
+def _source_schema(context: Context, frame: DataFrame, spec: Write, fence: Fence) -> list[Effect]:
     """What is to be registered: what the source looks like, unless that is what it looked like last time."""
     if spec.source is None:
         return []
-    definition = from_spark(given)
+    definition = from_spark(own_columns(normalise(frame.schema.jsonValue())))
     with context.store.read() as tx:
         latest = schemas.find(tx, spec.source)
     known = latest is not None and latest.definition.hash == definition.hash
@@ -180,7 +197,9 @@ def fit(columns: Sequence[str], given: Schema, spec: Write, target: Target, othe
     prefix = prefix_of(spec.table, target.location)
     schema, _ = identify(schema, known.schema if known else None, known.columns if known else [], prefix)
     spelled = {codec.fold(name): name for name in columns}
-    return Shape(schema, {spelled[codec.fold(field["name"])]: field["physical_name"] for field in schema["fields"]}, tuple(others))
+    there = [field for field in schema["fields"] if codec.fold(field["name"]) in spelled]
+    named = {spelled[codec.fold(field["name"])]: field["physical_name"] for field in there}
+    return Shape(schema, named, tuple(others), known.keys if known else ())
 
 
 def _plan(context: Context, spec: Write) -> tuple[Target, Committed | None]:
@@ -214,21 +233,27 @@ def _partition_by(spec: Write, current: Layout) -> tuple[str, ...]:
     return current.partition_by if wanted == [codec.fold(name) for name in current.partition_by] else spec.partition_by
 
 
-def _change(spec: Write, target: Target, schema: Schema, rewrite: Rewrite, saved: Saved) -> Change:
-    outcome = rewrite.outcome(saved)
+def _schema_changes(target: Target, schema: Schema) -> dict[str, Any]:
+    """What a version changes in the columns of its table, for its summary."""
+    words = differences(target.metadata.schema if target.metadata else None, schema)
+    return {"schema_changes": words} if words else {}
+
+
+def _change(spec: Write, target: Target, schema: Schema, rewrite: Rewrite, outcome: Outcome, saved: Saved) -> Change:
     return Change(
         table=spec.table,
         location=target.location,
         operation=spec.operation,
         schema=schema,
         layout=target.layout,
-        files=saved.files,
+        files=[] if outcome.changes_nothing else saved.files,
         retires=outcome.retires,
         reads=rewrite.reads,
         base_version=target.base_version if spec.base_version is None else spec.base_version,
         evolve=spec.evolve,
         batch_id=spec.batch_id,
         counters=outcome.counters,
-        summary={**spec.summary, **outcome.summary},
+        summary={**spec.summary, **outcome.summary, **_schema_changes(target, schema)},
         schema_version=target.metadata.schema_version if target.metadata else None,
+        keys=rewrite.keys,
     )

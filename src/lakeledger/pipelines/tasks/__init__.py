@@ -1,4 +1,4 @@
-"""Tasks that are not loads: functions, notebooks, wheels, JARs, dbt; one file each, and what each of them is given."""
+"""Tasks that are not loads: functions, notebooks, wheels, JARs, dbt, HTTP; one file each, and what each of them is given."""
 
 from __future__ import annotations
 
@@ -31,7 +31,7 @@ def run_task(context: Context, source: TaskSource) -> Loaded:
 
 
 def _run(context: Context, source: TaskSource) -> dict[str, Any]:
-    from lakeledger.pipelines.tasks import dbt, notebook, python, spark_jar, wheel
+    from lakeledger.pipelines.tasks import api_call, dbt, notebook, python, spark_jar, wheel
 
     config = source.transformation_config
     match config.task_type:
@@ -43,6 +43,8 @@ def _run(context: Context, source: TaskSource) -> dict[str, Any]:
             return wheel.run(context, config.python_wheel_task)
         case "dbt":
             return dbt.run(context, config.dbt_task)
+        case "api_call":
+            return api_call.run(context, config.api_call_task)
         case "spark_jar":
             return spark_jar.run(context, config.spark_jar_task)
         case "pipeline":

@@ -3,22 +3,38 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
-from contextlib import AbstractContextManager, nullcontext
+from contextlib import AbstractContextManager
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any, Literal, Protocol
 
 from lakeledger.commit import Effect
 from lakeledger.errors import Failed
 from lakeledger.pipelines import Context
+from lakeledger.pipelines.apply.changes import Changes
+from lakeledger.pipelines.effects import NO_VOLUME, Volume
 from lakeledger.runs import Counters
 from lakeledger.sync import Advance, Source
-from lakeledger.tables import Layout, NewFile, Partitions, Table, TableMetadata, TableName
+from lakeledger.tables import Layout, NewFile, Table, TableMetadata, TableName
 from lakeledger.tables.model import Operation, Part, Retired
+from lakeledger.tables.schema import Schema
 
 if TYPE_CHECKING:
     from pyspark.sql import Column, DataFrame
 
-Mode = Literal["append", "overwrite", "overwrite_partitions"]
+    from lakeledger.pipelines.aside import Other
+    from lakeledger.pipelines.save import Shape
+
+__all__ = [
+    "Apply", "Aside", "Changes", "Given", "Incoming", "Look", "Mode", "Outcome", "Read", "Refused", "Rewrite", "Saved", "Target", "Way",
+    "Write",
+]  # fmt: skip
+
+Mode = Literal["append", "overwrite", "overwrite_partitions", "insert_only", "merge", "sync", "scd2"]
+
+# What becomes of columns that the table does not have, or has with another type: see `drift`.
+Drift = Literal["freeze", "evolve", "rescue", "drop"]
+
+_OPERATIONS: dict[str, Operation] = {"append": "append", "insert_only": "append", "merge": "merge", "scd2": "merge", "sync": "sync"}
 
 
 @dataclass(frozen=True)
@@ -75,7 +91,10 @@ class Write:
     registered with the rows; `effects` become visible with them, too. `confirm` has a last look, after the files are written, and raises
     if they should not become visible. `look` says what to measure in the one pass that writes the rows, and which to set aside; `judge`
     sees that before the commit, and refuses the rows by raising (Refused, with why), or adds effects. Only what `is_ingestion` is told
-    as such. `metadata` says when other engines see it, if not as the table or the ledger does.
+    as such, with what is known of the slice of the source (`volume`). `metadata` says when other engines see it, if not as the table or
+    the ledger does. `changes` says how rows are matched with those of the table, for the modes that do. `drift` says what becomes of
+    columns that the table does not have; those that are `optional_columns` may be missing then. If `look` sets bad rows aside, no table
+    gets the columns that say why one is bad.
     """
 
     table: TableName
@@ -94,6 +113,11 @@ class Write:
     judge: Callable[[Saved], Sequence[Effect]] | None = None
     is_ingestion: bool = True
     metadata: str | None = None
+    volume: Volume = NO_VOLUME
+    changes: Changes | None = None
+    drift: Drift = "freeze"
+    optional_columns: tuple[str, ...] = ()
+    sets_bad_rows_aside: bool = False
 
     @property
     def moves(self) -> list[Advance]:
@@ -101,7 +125,7 @@ class Write:
 
     @property
     def operation(self) -> Operation:
-        return "append" if self.mode == "append" else "overwrite"
+        return _OPERATIONS.get(self.mode, "overwrite")
 
     @property
     def replaces_all(self) -> bool:
@@ -128,26 +152,68 @@ class Target:
 class Outcome:
     """What the rows did: the part of the table that leaves it for them, and how many are new, changed and gone.
 
-    `summary` is kept with the table's version.
+    `summary` is kept with the table's version. If it `changes_nothing`, the version has no files, and those that were written are removed.
     """
 
     retires: Retired | None
     counters: Counters
     summary: Mapping[str, Any] = field(default_factory=dict)
+    changes_nothing: bool = False
+
+
+@dataclass(frozen=True)
+class Read:
+    """A part of another table that rows depend on, as it was at a version."""
+
+    table: TableName
+    part: Part
+    version: int
 
 
 @dataclass(frozen=True)
 class Rewrite:
     """The rows to write, with the columns that they were given with, and, once they are files, what becomes of the table.
 
-    `reads` is the part of the table that they depend on. A way of writing that adds rows of its own gives what was `measured` of the rows
-    that it was given.
+    `reads` is the part of the table that they depend on, `beside` are those of other tables. A way of writing that adds rows of its own
+    gives what was `measured` of the rows that it was given, and what it `counts` in those that it gives. Rows that are `placed` are in the
+    tasks that are to write them: they are not brought together by partition. `keys` are the physical names of the columns by which the
+    table's rows are found; those and the `bounded` ones have bounds in every file.
     """
 
     frame: DataFrame
     outcome: Callable[[Saved], Outcome]
     reads: Part | None = None
+    beside: tuple[Read, ...] = ()
     measured: Mapping[str, Any] | None = None
+    counts: Mapping[str, Column] = field(default_factory=dict)
+    placed: bool = False
+    keys: tuple[str, ...] = ()
+    bounded: tuple[str, ...] = ()
+
+
+@dataclass(frozen=True)
+class Incoming:
+    """Rows as a way of writing takes them: the frame with what it computed of them, the columns of the table, and its own asides."""
+
+    frame: DataFrame
+    schema: Schema
+    asides: tuple[Aside, ...] = ()
+
+
+@dataclass(frozen=True)
+class Given:
+    """What a way of writing is given: rows with their marks, what to measure of them, and what is known of the tables.
+
+    `others` are the tables of its own asides, in their order.
+    """
+
+    frame: DataFrame
+    spec: Write
+    target: Target
+    shape: Shape
+    run_id: str
+    measures: Mapping[str, Column] = field(default_factory=dict)
+    others: tuple[Other, ...] = ()
 
 
 class Apply(Protocol):
@@ -156,35 +222,12 @@ class Apply(Protocol):
     Rows that are marked (see `aside`) keep their mark, and those that are not the table's own pass through as they are.
     """
 
-    def __call__(self, context: Context, frame: DataFrame, spec: Write, target: Target) -> AbstractContextManager[Rewrite]: ...
+    def __call__(self, context: Context, given: Given) -> AbstractContextManager[Rewrite]: ...
 
 
-def append(context: Context, frame: DataFrame, spec: Write, target: Target) -> AbstractContextManager[Rewrite]:  # noqa: ARG001
-    """Every row is new."""
-    return nullcontext(Rewrite(frame, lambda saved: Outcome(None, _inserted(saved)), _computed_from(spec)))
+@dataclass(frozen=True)
+class Way:
+    """A way of writing, and how it takes the rows of a run. `prepare` raises Invalid for rows that cannot be written so."""
 
-
-def overwrite(context: Context, frame: DataFrame, spec: Write, target: Target) -> AbstractContextManager[Rewrite]:  # noqa: ARG001
-    """The rows are all that the table has."""
-    return nullcontext(Rewrite(frame, lambda saved: Outcome("all", _inserted(saved))))
-
-
-def overwrite_partitions(context: Context, frame: DataFrame, spec: Write, target: Target) -> AbstractContextManager[Rewrite]:  # noqa: ARG001
-    """The rows are all that the table has in the partitions that they are in."""
-
-    def outcome(saved: Saved) -> Outcome:
-        return Outcome(Partitions(frozenset(file.partition_path for file in saved.files)), _inserted(saved))
-
-    return nullcontext(Rewrite(frame, outcome))
-
-
-MODES: Mapping[Mode, Apply] = {"append": append, "overwrite": overwrite, "overwrite_partitions": overwrite_partitions}
-
-
-def _computed_from(spec: Write) -> Part | None:
-    """Rows depend on the table only if they were computed from it."""
-    return "all" if spec.base_version is not None else None
-
-
-def _inserted(saved: Saved) -> Counters:
-    return Counters(processed=saved.rows, inserted=saved.rows)
+    apply: Apply
+    prepare: Callable[[DataFrame, Write, Target, str], Incoming]

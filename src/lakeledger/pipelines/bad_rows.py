@@ -1,0 +1,137 @@
+"""What becomes of rows that a load cannot write: set aside with their reasons, counted, and with too many of them the load is refused."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, replace
+from typing import TYPE_CHECKING, Any
+
+from lakeledger.commit import Commit, Effect
+from lakeledger.db import Transaction
+from lakeledger.pipelines import Context, quarantine
+from lakeledger.pipelines.apply import Look, Refused, Saved, Write
+from lakeledger.pipelines.partitions import quote
+from lakeledger.pipelines.quarantine import RAW
+from lakeledger.sync.dead_letters import NewLetter
+from lakeledger.sync.dead_letters import store as letters
+from lakeledger.sync.dead_letters.model import Draft
+from lakeledger.sync.failures import ErrorType, OperationType
+
+if TYPE_CHECKING:
+    from pyspark.sql import Column, DataFrame
+
+UNREADABLE = "it cannot be read by the schema"
+SAMPLE_CHARACTERS = 2_000
+_ALL, _BAD = "bad_rows_of", "bad_rows"
+
+
+@dataclass(frozen=True)
+class Limit:
+    """How many bad rows stop a load, as a count and as a share of its rows; columns that are `required` must not be NULL."""
+
+    most: int | None = None
+    most_rate: float | None = None
+    required: tuple[str, ...] = ()
+
+    def broken_by(self, bad: int, rows: int) -> str | None:
+        """The limit that so many bad rows are beyond, in words."""
+        if self.most is not None and bad > self.most:
+            return f"more than max_bad_rows {self.most:,}"
+        if self.most_rate is not None and rows and bad > self.most_rate * rows:
+            return f"more than max_bad_rate {self.most_rate:g}"
+        return None
+
+
+@dataclass(frozen=True)
+class Letters:
+    """An effect: one dead letter for each reason, which names how many rows it has, one of them, and the table where all are."""
+
+    drafts: tuple[Draft, ...]
+
+    def write(self, tx: Transaction, committed: Commit) -> None:
+        if committed.applied:
+            for draft in self.drafts:
+                letters.put(tx, draft)
+
+
+def watched(context: Context, spec: Write, limit: Limit, run_id: str) -> Write:
+    """The same write, of which bad rows are set aside. A row is bad if it cannot be read, or has NULL where it must not."""
+    made = replace(spec, changes=replace(spec.changes, quarantine=False) if spec.changes else None)
+    names: list[str] = []  # of the reasons, which are known once there is a frame
+
+    def look(frame: DataFrame) -> Look:
+        reasons = _reasons(frame, made, limit)
+        names[:] = reasons
+        return _look(frame, made, reasons, run_id)
+
+    def judge(saved: Saved) -> Sequence[Effect]:
+        return _judge(context, made, limit, names, saved.measured, run_id)
+
+    return replace(made, look=look, judge=judge, sets_bad_rows_aside=True)
+
+
+def _reasons(frame: DataFrame, spec: Write, limit: Limit) -> dict[str, Column]:
+    """Why a row of the frame is bad: conditions, by their words, none of which is ever NULL."""
+    from pyspark.sql import functions as F
+
+    is_unread = F.col(RAW).isNotNull() if RAW in frame.columns else F.lit(False)
+    reasons = {UNREADABLE: is_unread} if RAW in frame.columns else {}
+    # What could not be read has NULL everywhere, and that is no reason of its own.
+    required = list(dict.fromkeys((*(spec.changes.keys if spec.changes else ()), *limit.required)))
+    truncates = spec.changes.apply_as_truncates if spec.changes else None
+    is_row = ~is_unread if truncates is None else ~is_unread & ~F.coalesce(_column(truncates), F.lit(False))
+    reasons |= {f"{name} is NULL": is_row & F.col(quote(name)).isNull() for name in required}
+    if spec.changes and spec.changes.sequence_by is not None:
+        reasons["the sequence is NULL"] = ~is_unread & _column(spec.changes.sequence_by).isNull()
+    return reasons
+
+
+def _column(expression: str | Column) -> Column:
+    from pyspark.sql import functions as F
+
+    return F.expr(expression) if isinstance(expression, str) else expression
+
+
+def _look(frame: DataFrame, spec: Write, reasons: Mapping[str, Column], run_id: str) -> Look:
+    from pyspark.sql import functions as F
+
+    if not reasons:
+        return Look()
+    aside = quarantine.bad_rows(spec.table, frame.columns, reasons, run_id)
+    row = F.substring(quarantine.text_of(frame.columns), 1, SAMPLE_CHARACTERS)
+    measures = {_ALL: F.count(F.lit(1)), _BAD: F.count_if(aside.when)}
+    for number, condition in enumerate(reasons.values()):
+        measures[f"bad_{number}"] = F.count_if(condition)
+        measures[f"sample_{number}"] = F.min(F.when(condition, row))
+    return Look(measures, (aside,))
+
+
+def _judge(
+    context: Context, spec: Write, limit: Limit, reasons: Sequence[str], measured: Mapping[str, Any], run_id: str
+) -> Sequence[Effect]:
+    """The letters of what was set aside. Raises Refused if that is too much."""
+    bad = int(measured.get(_BAD) or 0)
+    if not bad:
+        return ()
+    counts = {reason: int(measured[f"bad_{number}"] or 0) for number, reason in enumerate(reasons)}
+    rows = int(measured[_ALL])
+    told = ", ".join(f"{count:,} × {reason}" for reason, count in counts.items() if count)
+    if broken := limit.broken_by(bad, rows):
+        raise Refused(f"{bad:,} of {rows:,} rows for {spec.table} are bad, {broken}: {told}; correct the source, or raise the limit")
+    samples = {reason: measured[f"sample_{number}"] for number, reason in enumerate(reasons)}
+    made = [_letter(spec, reason, count, samples[reason], run_id) for reason, count in counts.items() if count]
+    return (Letters(tuple(context.ledger.dead_letters.draft(each) for each in made)),)
+
+
+def _letter(spec: Write, reason: str, count: int, sample: str | None, run_id: str) -> NewLetter:
+    kept = {"reason": reason, "rows": count, "sample": sample, "quarantine": str(quarantine.table_of(spec.table)), "run_id": run_id}
+    return NewLetter(
+        spec.table.schema,
+        spec.table.table,
+        OperationType.INSERT,
+        kept,
+        sync_run_id=run_id,
+        source_record_id=f"{spec.source.name if spec.source else spec.table}/{run_id}/{reason}",
+        error_message=f"{reason}: {count:,} {'row' if count == 1 else 'rows'} set aside in {kept['quarantine']}",
+        error_type=ErrorType.VALIDATION,
+    )

@@ -1,0 +1,310 @@
+"""What is done to tables by hand, each as one commit: rows appended, replaced, merged, deleted and read."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from dataclasses import replace
+from datetime import datetime
+from typing import TYPE_CHECKING, Any, Literal
+
+from lakeledger import codec
+from lakeledger.codec import Id
+from lakeledger.errors import Invalid
+from lakeledger.names import TableName, parse_name
+from lakeledger.runs import ActiveRun, ActiveStep
+from lakeledger.slices import Slices
+
+if TYPE_CHECKING:
+    from pyspark.sql import Column, DataFrame, SparkSession
+
+    from lakeledger.pipelines import Context
+    from lakeledger.pipelines.apply import Changes, Mode, Write
+    from lakeledger.pipelines.load import Loaded
+    from lakeledger.pipelines.sources import Source as DataSource
+    from lakeledger.sync import Advance, Source
+    from lakeledger.sync.kinds import PositionLike
+    from lakeledger.tables import Committed
+
+
+class Writes(Slices):
+    """Tables as people write and read them, in the name of a run."""
+
+    context: Callable[[], Context]
+
+    if TYPE_CHECKING:
+
+        @property
+        def spark(self) -> SparkSession: ...
+
+    def append(
+        self,
+        frame: DataFrame,
+        table: str,
+        *,
+        position: Advance | tuple[str | Source, PositionLike] | None = None,
+        run: ActiveRun | ActiveStep | None = None,
+        batch_id: Id | None = None,
+        format: str | None = None,
+        partition_by: Sequence[str] | None = None,
+        evolve: bool = False,
+        base_version: int | None = None,
+        metadata: str | None = None,
+    ) -> Committed:
+        """Add rows to a table, which is made if it is not there. Rows, position, run and facts are one commit.
+
+        With a `batch_id` the same batch is applied once, however often it is tried. With a `position`, rows that bring the
+        source to where it already stands are the same batch. With a `base_version`, the version of the table that the rows were
+        computed from, Conflict (retryable) is raised if the table has moved since. `metadata` says when other engines see the rows:
+        `sync`, `async` or `off`; by default as the table says, or the ledger.
+        Raises Invalid, Conflict, Fenced or Failed; then nothing is visible, unless a Failed says that the outcome is unknown.
+        """
+        from lakeledger.pipelines.apply import Write
+        from lakeledger.sync.model import as_advance
+
+        request = Write(
+            table=parse_name(table),
+            format=format,
+            partition_by=_names(partition_by),
+            evolve=evolve,
+            base_version=base_version,
+            batch_id=_text(batch_id),
+            position=as_advance(position),
+            metadata=metadata,
+        )
+        return self._write(frame, request, run)
+
+    def overwrite(
+        self,
+        frame: DataFrame,
+        table: str,
+        *,
+        by_partition: bool = False,
+        position: Advance | tuple[str | Source, PositionLike] | None = None,
+        run: ActiveRun | ActiveStep | None = None,
+        batch_id: Id | None = None,
+        format: str | None = None,
+        partition_by: Sequence[str] | None = None,
+        base_version: int | None = None,
+        metadata: str | None = None,
+    ) -> Committed:
+        """Replace a whole table, or with `by_partition` only the partitions that the rows are in.
+
+        Raises Conflict (retryable) if somebody else committed to what is being replaced since `base_version`: give it the version
+        that the rows were computed from; by default it is the one that is current when the write begins.
+        """
+        from lakeledger.pipelines.apply import Write
+        from lakeledger.sync.model import as_advance
+
+        request = Write(
+            table=parse_name(table),
+            mode="overwrite_partitions" if by_partition else "overwrite",
+            base_version=base_version,
+            format=format,
+            partition_by=_names(partition_by),
+            batch_id=_text(batch_id),
+            position=as_advance(position),
+            metadata=metadata,
+        )
+        return self._write(frame, request, run)
+
+    def merge(
+        self,
+        frame: DataFrame,
+        table: str,
+        *,
+        keys: Sequence[str],
+        mode: Literal["merge", "insert_only", "sync"] = "merge",
+        sequence_by: str | Column | None = None,
+        unique: bool = False,
+        allow_empty: bool = False,
+        position: Advance | tuple[str | Source, PositionLike] | None = None,
+        run: ActiveRun | ActiveStep | None = None,
+        batch_id: Id | None = None,
+        format: str | None = None,
+        partition_by: Sequence[str] | None = None,
+        evolve: bool = False,
+        metadata: str | None = None,
+    ) -> Committed:
+        """Let rows replace those of the table with the same keys; the others are new. Only files that have such rows are written again.
+
+        Of several rows with one key the newest by `sequence_by` counts, and one that is older than the table's does not; without it the
+        remaining columns decide, always in the same way. Whoever promises that rows are `unique` by their keys, and the same whenever they
+        are read, saves the work to make them so. `mode="insert_only"` leaves out rows whose keys the table has; `mode="sync"` also deletes
+        what is not among the rows: without any row it is refused unless `allow_empty`. If somebody else writes rows of the same keys
+        meanwhile, it is planned again. Raises as `append`, and Invalid for rows without a key.
+        """
+        from lakeledger.pipelines.apply import Changes
+
+        changes = Changes(tuple(keys), sequence_by, unique=unique, allow_empty=allow_empty)
+        return self._change(frame, table, mode, changes, position, run, batch_id, format, partition_by, evolve, metadata)
+
+    def apply_changes(
+        self,
+        frame: DataFrame,
+        table: str,
+        *,
+        keys: Sequence[str],
+        sequence_by: str | Column,
+        apply_as_deletes: str | Column | None = None,
+        apply_as_truncates: str | Column | None = None,
+        column_list: Sequence[str] | None = None,
+        except_column_list: Sequence[str] | None = None,
+        stored_as_scd_type: Literal[1, 2] = 1,
+        track_history_column_list: Sequence[str] | None = None,
+        track_history_except_column_list: Sequence[str] | None = None,
+        ignore_null_updates: bool = False,
+        unset: str | None = "_unset",
+        position: Advance | tuple[str | Source, PositionLike] | None = None,
+        run: ActiveRun | ActiveStep | None = None,
+        batch_id: Id | None = None,
+        format: str | None = None,
+        partition_by: Sequence[str] | None = None,
+        evolve: bool = False,
+        metadata: str | None = None,
+    ) -> Committed:
+        """Apply change events, with the parameters and results of AUTO CDC, in whatever order and however often they come.
+
+        A table of type 1 has the newest row of each key, one of type 2 every version of it, with `__START_AT`, `__END_AT` and `__CURRENT`.
+        What was deleted is remembered beside it (`<table>__tombstones`, of type 2 `<table>__events`), so that late events do not bring it
+        back. Events without a key or a sequence go to `<table>__quarantine`. Of the columns that an event names in its column `unset`, and
+        with `ignore_null_updates` of those that are NULL, it says nothing: what the table has stays. Raises as `merge`.
+        """
+        from lakeledger.pipelines.apply import Changes
+
+        changes = Changes(
+            keys=tuple(keys),
+            sequence_by=sequence_by,
+            apply_as_deletes=apply_as_deletes,
+            apply_as_truncates=apply_as_truncates,
+            column_list=_names(column_list),
+            except_column_list=_names(except_column_list),
+            stored_as_scd_type=stored_as_scd_type,
+            track_history_column_list=_names(track_history_column_list),
+            track_history_except_column_list=_names(track_history_except_column_list),
+            ignore_null_updates=ignore_null_updates,
+            unset=unset,
+            quarantine=True,
+        )
+        return self._change(frame, table, changes.mode, changes, position, run, batch_id, format, partition_by, evolve, metadata)
+
+    def delete(self, table: str, where: str, *, run: ActiveRun | ActiveStep | None = None, metadata: str | None = None) -> Committed:
+        """Delete the rows for which a condition in SQL is true. Files that have none of them are left as they are.
+
+        Raises NotFound, Invalid, Conflict, Fenced or Failed; then nothing is deleted, unless a Failed says that the outcome is unknown.
+        """
+        from lakeledger.pipelines.apply.delete import delete
+        from lakeledger.pipelines.load import replanned
+        from lakeledger.pipelines.translating import translating
+
+        name, context = parse_name(table), self.context()
+        self.tables.get(table)  # no run for a table that is not there
+        with self._right(name, run) as fence, translating():
+            return replanned(lambda: delete(context, name, where, fence, metadata))
+
+    def load(
+        self,
+        source: DataSource,
+        table: str,
+        *,
+        mode: Mode = "append",
+        changes: Changes | None = None,
+        run: ActiveRun | ActiveStep | None = None,
+        format: str | None = None,
+        partition_by: Sequence[str] | None = None,
+        window: tuple[Any, Any] | None = None,
+        full_refresh: bool = False,
+    ) -> Loaded:
+        """Bring what is new in a source into a table: rows, position and facts are one commit. If nothing is, Spark is not started.
+
+        A source is anything with `name` and `plan(seen)`, see `lakeledger.pipelines.sources`. `changes` says how rows are matched with
+        those of the table, for the modes that do. With a `window`, the rows of a watermark between two values (without the second) are
+        loaded again, and the source stays where it stands. With `full_refresh` everything is read again and replaces the table. Raises as
+        `append`.
+        """
+        from lakeledger.pipelines.apply import Write
+        from lakeledger.pipelines.load import load
+        from lakeledger.pipelines.sources import Wanted
+
+        into = Write(parse_name(table), mode, format=format, partition_by=_names(partition_by), changes=changes)
+        asked = codec.to_plain({"from": window[0], "to": window[1]}) if window else {}
+        with self._right(into.table, run, "backfill" if window else "pipeline", asked) as fence:
+            loaded = load(self.context(), source, into, fence, Wanted(window, full_refresh))
+        if isinstance(run, ActiveStep):
+            run.metadata.update(loaded.detail)
+        return loaded
+
+    def read(self, table: str, version: int | str | None = None, at: datetime | str | None = None) -> DataFrame:
+        """A table as a DataFrame: now, at a version, by its number or a tag, or as it was at a time. Raises NotFound, Invalid or Failed."""
+        from lakeledger.pipelines.read import read
+        from lakeledger.pipelines.translating import translating
+
+        with translating():
+            return read(self.spark, self.tables.view(table, version, at))
+
+    def _change(
+        self,
+        frame: DataFrame,
+        table: str,
+        mode: Mode,
+        changes: Changes,
+        position: Advance | tuple[str | Source, PositionLike] | None,
+        run: ActiveRun | ActiveStep | None,
+        batch_id: Id | None,
+        format: str | None,
+        partition_by: Sequence[str] | None,
+        evolve: bool,
+        metadata: str | None,
+    ) -> Committed:
+        from lakeledger.pipelines.apply import Write
+        from lakeledger.sync.model import as_advance
+
+        request = Write(
+            table=parse_name(table),
+            mode=mode,
+            format=format,
+            partition_by=_names(partition_by),
+            evolve=evolve,
+            batch_id=_text(batch_id),
+            position=as_advance(position),
+            metadata=metadata,
+            changes=changes,
+        )
+        return self._write(frame, request, run)
+
+    def _write(self, frame: DataFrame, request: Write, run: ActiveRun | ActiveStep | None) -> Committed:
+        from lakeledger.pipelines.load import replanned
+        from lakeledger.pipelines.remote import check_server
+        from lakeledger.pipelines.translating import translating
+        from lakeledger.pipelines.write import write
+
+        _check_frame(frame, request.table)
+        if request.position and request.batch_id is None and not request.position.force:
+            request = replace(request, batch_id=_batch_of(request, request.position))
+        check_server(frame.sparkSession)
+        context = self.context()
+        with self._right(request.table, run) as fence, translating():
+            if request.changes is None:
+                return write(context, frame, request, fence)
+            return replanned(lambda: write(context, frame, request, fence))
+
+
+def _check_frame(frame: object, table: TableName) -> None:
+    """Raise Invalid for what is no DataFrame of Spark, classic or Connect; Spark need not be installed to tell."""
+    kind = type(frame)
+    if any(each.__name__ == "DataFrame" and each.__module__.startswith("pyspark.sql.") for each in kind.__mro__):
+        return
+    name = kind.__name__ if kind.__module__ == "builtins" else f"{kind.__module__}.{kind.__name__}"
+    raise Invalid(f"{table} takes a Spark DataFrame, not {name}: make one with spark.createDataFrame(frame)")
+
+
+def _text(value: Id | None) -> str | None:
+    return None if value is None else str(value)
+
+
+def _names(names: Sequence[str] | None) -> tuple[str, ...] | None:
+    return None if names is None else tuple(names)
+
+
+def _batch_of(request: Write, move: Advance) -> str:
+    """What makes a write the same batch again: it does the same to the table and brings its source to the same place."""
+    return codec.digest(["position", request.mode, vars(move.source), move.to.kind, move.to.document()])
