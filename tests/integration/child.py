@@ -1,21 +1,26 @@
 """Another process of the tests, with a ledger and a Spark of its own.
 
-python child.py crash URL WAREHOUSE DOCUMENT POINT    runs the document's modules and dies by SIGKILL at the point
-python child.py serve                                 does what it is told: one JSON object per line in, one per line out
+python child.py crash URL WAREHOUSE MODE DOCUMENT POINT    runs the document's modules and dies by SIGKILL at the point
+python child.py follow URL WAREHOUSE SOURCE TABLE MODE     loads a table of PostgreSQL by its id again and again, and says how many rows
+python child.py changes URL WAREHOUSE TYPE POINT           applies change events and dies by SIGKILL at the point
+python child.py serve                                      does what it is told: one JSON object per line in, one per line out
 """
 
 from __future__ import annotations
 
 import json
 import os
+import random
 import signal
 import sys
 from collections.abc import Callable
 from concurrent.futures import ThreadPoolExecutor
+from dataclasses import replace
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, cast
 
 import lakeledger
+from integration import histories
 from lakeledger import LakeledgerError, Settings, SparkSettings, failpoints
 from lakeledger.control import documents
 from lakeledger.testing import kill_at
@@ -28,11 +33,31 @@ SPARK = SparkSettings(master="local[1]", conf=SPARK_CONF)
 PARALLEL = 4
 
 
-def crash(url: str, warehouse: str, document: str, point: str) -> None:
+def crash(url: str, warehouse: str, mode: str, document: str, point: str) -> None:
     path = Path(document)
-    with lakeledger.open(Settings(url, warehouse, metadata="sync", spark=SPARK)) as ledger:
+    with lakeledger.open(Settings(url, warehouse, metadata=mode, spark=SPARK)) as ledger:
         kill_at(point)
         ledger.run_modules(documents.load(path), path.parent)
+    sys.exit(f"{point} was never reached")
+
+
+def follow(url: str, warehouse: str, source_url: str, table: str, mode: str) -> None:
+    from lakeledger.pipelines.sources.jdbc import JdbcConfig, JdbcSource
+    from lakeledger.pipelines.sources.watermark import Watermark
+    from lakeledger.sync import Source
+
+    config = JdbcConfig(source_url, table, user="postgres", watermark=Watermark(("id",)), partition_column="id", partitions=2)
+    with lakeledger.open(Settings(url, warehouse, spark=replace(SPARK, jars=("postgresql",)))) as ledger:
+        while True:
+            say(ledger.load(JdbcSource(Source("shop", "orders"), config), "orders", mode=cast("Any", mode)).rows)
+
+
+def changes(url: str, warehouse: str, scd_type: str, point: str) -> None:
+    events = histories.make(random.Random(3), events=40, keys=8)
+    session = spark()
+    with lakeledger.open(Settings(url, warehouse, metadata="sync"), spark=session) as ledger:
+        kill_at(point)
+        histories.apply(ledger, session, events[1::2], int(scd_type), number=2)
     sys.exit(f"{point} was never reached")
 
 
@@ -98,4 +123,4 @@ COMMANDS: dict[str, Callable[..., Any]] = {
 }
 
 if __name__ == "__main__":
-    serve() if sys.argv[1] == "serve" else crash(*sys.argv[2:])
+    {"serve": serve, "crash": crash, "follow": follow, "changes": changes}[sys.argv[1]](*sys.argv[2:])  # type: ignore[operator]  # each takes its own

@@ -10,7 +10,9 @@ from typing import TYPE_CHECKING
 import pytest
 
 from databricks_server import DatabricksServer, serving
+from integration.source_database import Shop, need_driver, shop_on
 from lakeledger import Ledger
+from postgres_server import Server
 
 if TYPE_CHECKING:
     from integration.databricks_site import Site
@@ -36,6 +38,14 @@ def base(tmp_path: Path) -> Path:
 def at(url: str) -> list[str]:
     """The options that lead to the ledger, on SQLite and on PostgreSQL."""
     return ["--url", url]
+
+
+@pytest.fixture
+def shop(postgres: Server) -> Iterator[Shop]:
+    """A schema of PostgreSQL with an empty table of orders, as a source by JDBC."""
+    need_driver()
+    with shop_on(postgres) as opened:
+        yield opened
 
 
 @pytest.fixture

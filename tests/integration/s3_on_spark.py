@@ -12,10 +12,13 @@ from typing import Any
 import pytest
 
 import lakeledger
+from iceberg_readers import READERS
 from lakeledger import Failed, Ledger, Settings, SparkSettings, Unavailable, demo
 from lakeledger.config import S3Settings
 from lakeledger.control import documents
 from lakeledger.lake import Storage
+from lakeledger.lake.iceberg.read_with import S3A_FILE_SYSTEM
+from lakeledger.maintenance import published
 from s3_server import S3Server
 from spark_conf import SPARK_CONF
 
@@ -60,13 +63,16 @@ def open_ledger(server: S3Server, tmp_path: Path) -> Iterator[Open]:
     opened: list[Ledger] = []
     place = f"s3://{BUCKET}/{uuid.uuid4().hex[:8]}"
 
-    def make(tenant: str = "default", warehouse: str = place) -> Ledger:
+    def make(tenant: str = "default", warehouse: str = place, metadata: str = "async") -> Ledger:
         settings = Settings(
             url=f"sqlite:///{tmp_path}/ledger.db",
             warehouse=warehouse,
             tenant=tenant,
+            metadata=metadata,
             s3=S3Settings(server.endpoint),
-            spark=SparkSettings(master="local[2]", conf=SPARK_CONF),
+            spark=SparkSettings(
+                master="local[2]", conf={**SPARK_CONF, "spark.hadoop.fs.s3.impl": S3A_FILE_SYSTEM}, jars=("iceberg", "sqlite")
+            ),
         )
         opened.append(lakeledger.open(settings))
         return opened[-1]
@@ -192,6 +198,46 @@ def test_a_write_that_fails_leaves_nothing(ledger: Ledger) -> None:
         ledger.append(broken, "t")
     assert objects(ledger) == []
     assert ledger.tables.find("t") is None
+
+
+@pytest.mark.parametrize("metadata", ["sync", "async"])
+def test_other_engines_read_every_version_from_s3(open_ledger: Open, metadata: str) -> None:
+    ledger = open_ledger(metadata=metadata)
+    ledger.snapshots.set_policy("", keep_versions=1, keep_for=timedelta(0), grace=timedelta(0))
+    for number in range(4):
+        frame = ledger.spark.sql(f"select {number} as id, 'a/b 100%' as part")
+        _ = ledger.overwrite(frame, "shop.t") if number == 2 else ledger.append(frame, "shop.t")
+        ledger.snapshots.fresh("shop.t")
+    ledger.snapshots.tag("shop.t", "june", 2)
+    assert seen(ledger, "shop.t") == {name: {1: [0], 2: [0, 1], 3: [2], 4: [2, 3]} for name in READERS}
+    (care,) = ledger.maintenance.maintain(apply=True).tables
+    assert (care.problems, care.expired) == ([], [1, 3])
+    assert seen(ledger, "shop.t") == {name: {2: [0, 1], 4: [2, 3]} for name in READERS}
+    table, s3 = ledger.tables.get("shop.t"), ledger.settings.s3
+    unneeded = published.unneeded(ledger.store, [table], s3, timedelta(0), timedelta(0))
+    assert unneeded == []  # What was published before is in the log of what is.
+    assert ledger.repair.verify("shop.t").defects == []
+
+
+def seen(ledger: Ledger, table: str) -> dict[str, dict[int, list[int]]]:
+    """By reader and version, the ids that are found."""
+    history = ledger.tables.history(table)
+    return {
+        name: {each.version: sorted(found(ledger, table, each.iceberg_snapshot_id or 0)["id"].to_pylist()) for each in history}
+        for name, found in READERS.items()
+    }
+
+
+@pytest.mark.parametrize("engine", ["spark", "pyiceberg", "polars"])
+def test_the_code_that_is_pasted_reads_from_s3(open_ledger: Open, engine: str) -> None:
+    ledger = open_ledger(f"for_{engine}")
+    ledger.append(ledger.spark.range(3), "shop.t", metadata="sync")
+    names: dict[str, Any] = {}
+    exec(ledger.publisher.read_with(engine, "shop.t"), names)
+    frame = names["frame"].toArrow() if engine == "spark" else names["frame"]
+    assert sorted(frame["id"].to_list() if engine == "polars" else frame["id"].to_pylist()) == [0, 1, 2]
+    if engine != "spark":
+        names["catalog"].close()
 
 
 def test_a_bucket_that_is_not_there_is_named_before_anything_is_written(open_ledger: Open) -> None:

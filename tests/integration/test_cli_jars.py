@@ -45,6 +45,7 @@ def test_jars_are_fetched_once_checked_and_then_used_offline(cache: Path, tmp_pa
     assert {each["name"]: each["state"] for each in answer("jars", "list")["jars"]} == {
         "s3": "missing",
         "postgresql": "ready",
+        "sqlite": "missing",
         "delta": "missing",
         "iceberg": "missing",
         "kafka": "missing",
@@ -80,4 +81,4 @@ def test_a_pom_that_a_partial_maven_run_left_is_named(cache: Path, tmp_path: Pat
 
 
 def test_what_is_no_set_is_refused() -> None:
-    refused(["jars", "fetch", "s4"], 2, "Invalid", "there are no JARs 's4': choose from s3, postgresql, delta, iceberg, kafka")
+    refused(["jars", "fetch", "s4"], 2, "Invalid", "there are no JARs 's4': choose from s3, postgresql, sqlite, delta, iceberg, kafka")

@@ -304,7 +304,7 @@ def test_one_module_or_one_source_of_the_control_table_is_run(deployed: list[str
     refused([*words, "--module", "shopp", *deployed], 2, "NotFound", "no module 'shopp'")
     refused([*words, "--module", "shop", "--source", "order", *deployed], 2, "NotFound", "no source 'order' in module shop")
     refused([*words, "jobs.yaml", *deployed], 2, "Invalid", "give either a FILE or --control")
-    refused(["run", "jobs.yaml", "--source", "items", *deployed], 2, "Invalid", "--source is of a control table")
+    refused(["run", "jobs.yaml", "--source", "items", *deployed], 2, "Invalid", "--source is of a module: give --module, too")
 
 
 def test_what_a_task_prints_does_not_get_into_the_answer(deployed: list[str]) -> None:

@@ -44,6 +44,22 @@ def test_versions_are_listed_with_why_they_are_kept(ledger: Ledger) -> None:
     assert f"next: lakeledger snapshots expire {ORDERS}" in told
 
 
+def test_a_listing_says_what_let_others_see_each_version(ledger: Ledger) -> None:
+    overwrite(ledger, [6], mode="async")
+    assert answer("tables", "read-with", "pyiceberg", ORDERS, "--fresh")["table"] == ORDERS
+    overwrite(ledger, [7], mode="async")
+    found = answer("snapshots", "list", ORDERS)["snapshots"]
+    assert [(each["version"], each["publish_trigger"]) for each in found[:3]] == [(7, None), (6, "query"), (5, "commit")]
+    assert [each["publish_trigger"] for each in answer("tables", "history", ORDERS)["snapshots"][:3]] == [None, "query", "commit"]
+    assert "query" in invoke("snapshots", "list", ORDERS).stdout
+    invoke("snapshots", "policy", ORDERS, "snapshot_query=off")
+    assert "snapshot_query=off" in invoke("snapshots", "policy").stdout
+    refused(["tables", "read-with", "duckdb", ORDERS, "--fresh"], 1, "Conflict", "a read does not publish it")
+    invoke("snapshots", "policy", ORDERS, "snapshot_query=on")
+    invoke("tables", "read-with", "duckdb", ORDERS, "--fresh")
+    assert answer("snapshots", "list", ORDERS)["snapshots"][0]["publish_trigger"] == "query"
+
+
 def test_expire_is_a_dry_run_unless_applied(ledger: Ledger) -> None:
     dry = answer("snapshots", "expire", "--keep-versions", "1")
     assert (dry["applied"], dry["run_id"], dry["tables"][0]["expired"]) == (False, None, [[1, 3]])

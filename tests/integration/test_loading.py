@@ -10,7 +10,7 @@ from typing import Any
 import pytest
 
 from integration.frames import rows
-from lakeledger import Ledger, NumberPosition, Unavailable
+from lakeledger import Invalid, Ledger, NumberPosition, Unavailable
 from lakeledger.commit import Commit
 from lakeledger.db import Store, Transaction
 from lakeledger.pipelines.apply import Write
@@ -69,6 +69,14 @@ def test_a_list_is_loaded_once_and_again_after_its_position_was_set_back(lake: L
     assert lake.load(Prices(3), "prices", mode="overwrite").committed is not None
     assert lake.positions.get(SHOP).position == NumberPosition(3)
     assert rows(lake.read("prices")) == [(3,)]
+
+
+def test_a_source_that_gives_only_what_is_new_is_not_taken_for_a_window_or_for_everything(sqlite_lake: Ledger) -> None:
+    with pytest.raises(Invalid, match=r"shop\.prices cannot be loaded with a full refresh: it gives only what is new"):
+        sqlite_lake.load(Prices(1), "prices", full_refresh=True)
+    with pytest.raises(Invalid, match=r"shop\.prices cannot be loaded by a window: it has no watermark"):
+        sqlite_lake.load(Prices(1), "prices", window=(1, 2))
+    assert sqlite_lake.tables.find("prices") is None
 
 
 def test_a_move_without_rows_whose_answer_was_lost_is_not_made_twice(ledger: Ledger, monkeypatch: pytest.MonkeyPatch) -> None:

@@ -9,7 +9,8 @@ from typing import TYPE_CHECKING
 import pytest
 
 import lakeledger
-from iceberg_readers import READERS, plain
+from iceberg_readers import READERS, catalog, plain
+from integration.test_aside import ROWS, bad_rows, put
 from lakeledger import Ledger
 
 if TYPE_CHECKING:
@@ -46,3 +47,55 @@ def test_a_table_reads_alike_for_everybody_at_every_version(sync_lake: Ledger, s
         expected = plain(sync_lake.read("orders", each.version).toArrow())
         for name, read in READERS.items():
             assert plain(read(sync_lake, "orders", each.iceberg_snapshot_id or 0)) == expected, (name, each.version)
+
+
+def test_rows_that_are_set_aside_are_seen_in_their_own_table(sync_lake: Ledger, spark: SparkSession) -> None:
+    put(sync_lake, spark.sql(ROWS), "orders", look=bad_rows)
+    put(sync_lake, spark.sql(ROWS), "orders", look=bad_rows)
+    for table, version in (("orders", 1), ("orders", 2), ("orders_bad", 1), ("orders_bad", 2)):
+        snapshot = next(each for each in sync_lake.tables.history(table) if each.version == version)
+        expected = plain(sync_lake.read(table, version).toArrow())
+        for name, read in READERS.items():
+            assert plain(read(sync_lake, table, snapshot.iceberg_snapshot_id or 0)) == expected, (name, table, version)
+
+
+def test_files_that_have_columns_for_rows_that_were_not_set_aside_are_read_all_the_same(sync_lake: Ledger, spark: SparkSession) -> None:
+    put(sync_lake, spark.sql(ROWS).where("amount > 0"), "orders", look=bad_rows)
+    put(sync_lake, spark.sql(ROWS).where("amount > 0"), "late", look=bad_rows, metadata="off")
+    sync_lake.publisher.publish("late")
+    assert sync_lake.tables.find("orders_bad") is None
+    for table in ("orders", "late"):
+        (snapshot,) = sync_lake.tables.history(table)
+        expected = plain(sync_lake.read(table).toArrow())
+        for name, read in READERS.items():
+            assert plain(read(sync_lake, table, snapshot.iceberg_snapshot_id or 0)) == expected, (name, table)
+
+
+def test_merged_tables_and_histories_read_alike_for_everybody_at_every_version(sync_lake: Ledger, spark: SparkSession) -> None:
+    schema = "id int, name string, op string, seq int"
+    first = [(id_, f"n{id_}", "U", 1) for id_ in range(6)]
+    second = [(1, "one", "U", 2), (2, None, "D", 2), (7, "new", "U", 2), (None, "bad", "U", 3)]
+    third = [(1, "late", "U", 1), (2, "again", "U", 3), (7, "new", "U", 4)]
+    for batch in (first, second, third):
+        for table, type_ in (("one", 1), ("two", 2)):
+            sync_lake.apply_changes(
+                spark.createDataFrame(batch, schema),
+                table,
+                keys=["id"],
+                sequence_by="seq",
+                apply_as_deletes="op = 'D'",
+                except_column_list=["op", "seq"],
+                stored_as_scd_type=type_,  # type: ignore[arg-type]
+            )
+    sync_lake.delete("one", "name = 'n5'")
+    sync_lake.merge(sync_lake.read("two").limit(0), "three", keys=["id"], mode="sync")
+    published = ("one", "two", "one__tombstones", "two__events", "one__quarantine", "three")
+    for table in published:
+        for each in sync_lake.tables.history(table):
+            expected = plain(sync_lake.read(table, each.version).toArrow())
+            for name, read in READERS.items():
+                assert plain(read(sync_lake, table, each.iceberg_snapshot_id or 0)) == expected, (name, table, each.version)
+    assert [each.operation for each in sync_lake.tables.history("one")] == ["delete", "merge", "merge", "merge"]
+    with catalog(sync_lake) as opened:
+        told = [each.summary.operation.value for each in opened.load_table("main.one").metadata.snapshots if each.summary]
+    assert told == ["append", "overwrite", "overwrite", "overwrite"]

@@ -43,7 +43,7 @@ def server(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[S3Server
 
 def test_a_warehouse_on_s3_is_as_good_as_one_on_disk(tmp_path: Path) -> None:
     try:
-        fetch("s3")
+        fetch("s3", "iceberg", "sqlite")
         S3Server.find()
     except (MissingJars, MissingServer) as error:
         missing(str(error))

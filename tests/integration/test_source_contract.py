@@ -15,6 +15,7 @@ import lakeledger
 from lakeledger import Ledger, NumberPosition
 from lakeledger.control.documents import FilesSource
 from lakeledger.pipelines.sources import Reading, Seen, Source
+from lakeledger.pipelines.sources.debezium import Debezium, DebeziumFiles
 from lakeledger.pipelines.sources.declared import DeclaredFiles
 from lakeledger.pipelines.sources.files import Where
 from lakeledger.sync import Advance
@@ -55,6 +56,32 @@ class TestFiles(OnTheTestsSpark):
 
     def rows(self, folder: Path) -> list[tuple[Any, ...]]:
         return [(int(path.stem), name) for path in (folder / "in").iterdir() for name in "ab"]
+
+    def test_a_full_refresh_reads_every_file_again(self, tmp_path: Path) -> None:
+        self.add_rows(tmp_path)
+        with self.open_ledger(tmp_path) as ledger:
+            ledger.load(self.make(tmp_path), "loaded")
+            self.add_rows(tmp_path)
+            assert ledger.load(self.make(tmp_path), "loaded", full_refresh=True).rows == 4
+            assert ledger.load(self.make(tmp_path), "loaded").committed is None
+            assert ledger.read("loaded").count() == 4
+
+
+class TestDebeziumFiles(OnTheTestsSpark):
+    """One file with two events for each call."""
+
+    def make(self, folder: Path) -> Source:
+        return DebeziumFiles.at(SourceName("shop", "orders"), "in/*.json", Debezium(schema="id int"), base=folder)
+
+    def add_rows(self, folder: Path) -> None:
+        (folder / "in").mkdir(exist_ok=True)
+        number = len(list((folder / "in").iterdir())) + 1
+        events = ({"op": "c", "after": {"id": id}, "source": {"lsn": number}} for id in (1, 2))
+        (folder / f"in/{number}.json").write_text("".join(f"{json.dumps(event)}\n" for event in events), encoding="utf-8")
+
+    def rows(self, folder: Path) -> list[tuple[Any, ...]]:
+        numbers = [int(path.stem) for path in (folder / "in").iterdir()]
+        return [(id, "insert", [number, 0, number - 1, 0, 0, id - 1, 0], None, None, None) for number in numbers for id in (1, 2)]
 
 
 @dataclass(frozen=True)

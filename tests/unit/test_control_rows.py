@@ -14,6 +14,7 @@ from examples import tried
 from lakeledger.control.documents import Module, SqlSource, TaskSource, parse
 from lakeledger.control.model import ModuleRow, Snapshot, SourceRow, UnreadableRow
 from lakeledger.control.rows import RowProblem, canonical, canonical_module, from_rows, modules_of, to_rows
+from lakeledger.control.tasks import KINDS
 from lakeledger.errors import Invalid
 from unit.random_modules import modules
 
@@ -143,8 +144,16 @@ def test_a_module_whose_sources_are_all_off_is_good_and_inactive() -> None:
         ({"source_config": '{"a": "\\ud800"}'}, "source_config", "holds a character that cannot be stored"),
         ({"source_config": '{"a":' * 5000 + "1" + "}" * 5000}, "source_config", "nested more than 50 levels deep"),
         ({"source_config": '{"a":' * 60 + "1" + "}" * 60}, "source_config", "nested more than 50 levels deep"),
-        ({"source_type": "sqll"}, "source_type", "source_type 'sqll' is not one of files, sql, task; did you mean 'sql'?"),
-        ({"source_type": None}, "source_type", "source_type 'None' is not one of files, sql, task"),
+        (
+            {"source_type": "sqll"},
+            "source_type",
+            f"source_type 'sqll' is not one of {', '.join(KINDS)}; did you mean 'sql'?",
+        ),
+        (
+            {"source_type": None},
+            "source_type",
+            f"source_type 'None' is not one of {', '.join(KINDS)}",
+        ),
         ({"execution_order": -1}, "execution_order", "input should be greater than or equal to 0"),
         ({"execution_order": "x"}, "execution_order", "input should be a valid integer, unable to parse string as an integer"),
         ({"target_config": "{}"}, "target_config", "is missing"),
@@ -175,7 +184,7 @@ def test_a_module_whose_sources_are_all_off_is_good_and_inactive() -> None:
         (
             {"source_type": "task", "transformation_config": '{"task_type": "pythn"}'},
             "transformation_config.task_type",
-            "task_type 'pythn' is not one of python, notebook, python_wheel, spark_jar, pipeline, dbt; did you mean 'python'?",
+            "task_type 'pythn' is not one of python, notebook, python_wheel, spark_jar, pipeline, dbt, api_call; did you mean 'python'?",
         ),
         (
             {"source_type": "task", "transformation_config": '{"task_type": "python"}'},

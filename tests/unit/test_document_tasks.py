@@ -10,7 +10,7 @@ from lakeledger.control.documents import Document, TaskSource, parse
 from lakeledger.control.tasks import SqlConfig
 from lakeledger.errors import Invalid
 
-TYPES = "python, notebook, python_wheel, spark_jar, pipeline"
+TYPES = "python, notebook, python_wheel, spark_jar, pipeline, dbt"
 CONFIG = "modules.sources.transformation_config"
 BOTH = "2:1: a document has `modules:` or `jobs:`, not both"
 
@@ -188,8 +188,13 @@ def test_where_any_value_may_stand_it_is_plain() -> None:
 @pytest.mark.parametrize(
     ("old", "new", "place", "told"),
     [
-        ("task_type: python\n", "task_type: pyton\n", "20:11", f"task_type 'pyton' is not one of {TYPES}, dbt; did you mean 'python'?"),
-        ("task_type: python\n", "\n", "19:9", f"task_type is missing: {TYPES} or dbt"),
+        (
+            "task_type: python\n",
+            "task_type: pyton\n",
+            "20:11",
+            f"task_type 'pyton' is not one of {TYPES}, api_call; did you mean 'python'?",
+        ),
+        ("task_type: python\n", "\n", "19:9", f"task_type is missing: {TYPES} or api_call"),
         ("function:", "functon:", "21:25", "unknown key 'functon'; did you mean 'function'?"),
         ("shop.checks:fresh", "shop.checks", "21:25", f"{CONFIG}.python_task.function: write package.module:function, not 'shop.checks'"),
         ("run_if: ALL_DONE", "run_if: ALL_DON", "15:9", "'ALL_FAILED' or 'AT_LEAST_ONE_FAILED'; did you mean 'ALL_DONE'?"),
@@ -304,9 +309,9 @@ def test_a_job_may_be_named_in_other_ways() -> None:
         (
             "type: ingest",
             "type: ingst",
-            [f"8:9: task_type 'ingst' is not one of ingest, sql_query, sql_file, {TYPES}, dbt; did you mean 'ingest'?"],
+            [f"8:9: task_type 'ingst' is not one of ingest, sql_query, sql_file, {TYPES}, api_call; did you mean 'ingest'?"],
         ),
-        ("        task_type: ingest\n", "", [f"7:9: task_type is missing: ingest, sql_query, sql_file, {TYPES} or dbt"]),
+        ("        task_type: ingest\n", "", [f"7:9: task_type is missing: ingest, sql_query, sql_file, {TYPES} or api_call"]),
         ("path:", "pth:", ["9:9: jobs.tasks.source_config.path is missing", "9:25: unknown key 'pth'; did you mean 'path'?"]),
         ("notebook_path: /check", "", ["19:9: jobs.tasks.notebook_task.notebook_path is missing"]),
         ("{task_key: orders}", "{task_key: odrers}", ["13:9: daily depends on 'odrers', which is not there; did you mean 'orders'?"]),

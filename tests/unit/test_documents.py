@@ -8,8 +8,11 @@ from typing import Any
 import pytest
 
 from lakeledger.control.documents import Document, FilesSource, SqlSource, load, parse
+from lakeledger.control.tasks import KINDS
 from lakeledger.errors import Invalid
 from lakeledger.tables import TableName
+
+MODES = "input should be 'append', 'overwrite', 'overwrite_partitions', 'merge', 'insert_only' or 'scd2'"
 
 SHOP = """\
 metadata_version: "1.0"
@@ -117,8 +120,16 @@ def test_an_unknown_key_is_named_with_its_line_and_a_suggestion(old: str, new: s
 @pytest.mark.parametrize(
     ("old", "new", "expected"),
     [
-        ("source_type: sql", "source_type: sqll", "shop.yaml:18:9: source_type 'sqll' is not one of files, sql, task; did you mean 'sql'?"),
-        ("        source_type: sql\n", "", "shop.yaml:17:9: source_type is missing: files, sql or task"),
+        (
+            "source_type: sql",
+            "source_type: sqll",
+            f"shop.yaml:18:9: source_type 'sqll' is not one of {', '.join(KINDS)}; did you mean 'sql'?",
+        ),
+        (
+            "        source_type: sql\n",
+            "",
+            f"shop.yaml:17:9: source_type is missing: {', '.join(KINDS[:-1])} or task",
+        ),
         ("          path: landing/orders/*.csv\n", "", "shop.yaml:8:9: modules.sources.source_config.path is missing"),
         (
             "execution_order: 2",
@@ -134,7 +145,7 @@ def test_an_unknown_key_is_named_with_its_line_and_a_suggestion(old: str, new: s
         (
             "write_mode: append",
             "write_mode: upsert",
-            "shop.yaml:16:11: modules.sources.target_config.write_mode: input should be 'append' or 'overwrite'",
+            f"shop.yaml:16:11: modules.sources.target_config.write_mode: {MODES}",
         ),
         (
             "sql_query: select * from bronze.orders where day > :day",
@@ -177,7 +188,7 @@ def test_changed_files_are_not_loaded_beside_their_old_rows() -> None:
 
 def test_incremental_with_overwrite_is_refused() -> None:
     assert problems(changed(("write_mode: append", "write_mode: overwrite"))) == [
-        "shop.yaml:6:9: incremental with overwrite would keep only the newest files: use append, or load_type full"
+        "shop.yaml:6:9: incremental with overwrite would keep only the newest rows: use append, merge, or load_type full"
     ]
 
 

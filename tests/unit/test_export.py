@@ -144,3 +144,16 @@ def test_an_order_that_would_not_follow_from_depends_on_is_written() -> None:
     module = Module.model_validate({**SHOP, "sources": sources})
     read = parse(export([module]), "exported.yml").modules[0]
     assert {source.source_id: source.execution_order for source in read.sources} == {"orders": 2, "daily": 3, "after": 3, "first": 1}
+
+
+@pytest.mark.parametrize("load_type", ["incremental", "full", "snapshot_diff"])
+def test_how_much_a_source_reads_survives_the_export_whatever_its_kind_reads_by_default(load_type: str) -> None:
+    source = {
+        "source_id": "orders",
+        "source_type": "function",
+        "source_config": {"function": "shop.api:orders"},
+        "transformation_config": {"load_type": load_type},
+        "target_config": {"table": "orders", **({"keys": "id"} if load_type == "snapshot_diff" else {})},
+    }
+    module = Module.model_validate({"module_name": "shop", "sources": [source]})
+    assert parse(export([module]), "shop.yaml").modules[0] == module

@@ -16,9 +16,8 @@ from pyiceberg.schema import Schema
 from pyiceberg.table.name_mapping import parse_mapping_from_json
 from pyiceberg.types import DecimalType, DoubleType, LongType, StringType, TimestamptzType
 
-from lakeledger.lake.iceberg import Added, Unpublishable
-from lakeledger.lake.iceberg.schema import IDS_PER_COLUMN, INNER_IDS, last_id, name_mapping, to_iceberg
-from lakeledger.lake.iceberg.stage import iceberg_id
+from lakeledger.lake.iceberg import Added, Unpublishable, iceberg_id
+from lakeledger.lake.iceberg.schema import FOREIGN_IDS, IDS_PER_COLUMN, INNER_IDS, last_id, name_mapping, to_iceberg
 from lakeledger.lake.iceberg.values import data_file, proven, to_bytes
 
 
@@ -83,9 +82,14 @@ def test_a_name_that_could_mean_two_columns_is_refused() -> None:
 
 
 def test_columns_are_found_by_the_names_that_files_have_even_those_that_are_gone() -> None:
-    first = name_mapping(schema(column("a", "long", 1), column("m", mapping("string", "long"), 2)), [])
-    second = name_mapping(schema(column("b", "long", 1, "a"), column("m", "string", 3, "m_3")), first)
-    assert [(entry["field-id"], entry["names"]) for entry in second] == [(1, ["a"]), (2, ["m"]), (3, ["m_3"])]
+    first = name_mapping([column("a", "long", 1), column("m", mapping("string", "long"), 2)], [], [])
+    second = name_mapping([column("b", "long", 1, "a"), column("m", "string", 3, "m_3")], [column("x", array("long"), 1, "theirs")], first)
+    assert [(entry["field-id"], entry["names"]) for entry in second] == [(1, ["a"]), (2, ["m"]), (3, ["m_3"]), (FOREIGN_IDS, ["theirs"])]
+    third = name_mapping([], [column("x", array("long"), 1, "theirs"), column("y", "variant", 2, "odd")], second)
+    assert [(entry["field-id"], entry["names"]) for entry in third[3:]] == [
+        (FOREIGN_IDS, ["theirs"]),
+        (FOREIGN_IDS + IDS_PER_COLUMN, ["odd"]),
+    ]
     parsed = parse_mapping_from_json(json.dumps(second))
     assert parsed.root[1].fields[1].field_id == INNER_IDS + 2 * IDS_PER_COLUMN + 1
 

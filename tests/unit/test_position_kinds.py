@@ -22,6 +22,8 @@ from lakeledger.sync.kinds import (
     Position,
     ResumeTokenPosition,
     TimestampPosition,
+    VersionsPosition,
+    WatermarkPosition,
     infer_position,
     parse_position,
 )
@@ -52,9 +54,27 @@ def token(name: str, cluster_time: int | str | None = None) -> Position:
     return ResumeTokenPosition({"_data": name}, cluster_time)
 
 
+def marked(*values: Any, types: tuple[str, ...] = ()) -> Position:
+    return WatermarkPosition(("updated_at", "id")[: len(values)], values, types)
+
+
+BOTH = ("timestamp", "integer")
+
+
 @pytest.mark.parametrize(
     ("earlier", "later"),
     [
+        (marked("2026-01-05T12:00:00Z", 9, types=BOTH), marked("2026-01-05T12:00:00Z", 10, types=BOTH)),
+        (marked("2026-01-05T12:00:00Z", 9, types=BOTH), marked("2026-01-05T12:00:01Z", 1, types=BOTH)),
+        (marked("2026-01-05T14:00:00+02:00", 9, types=BOTH), marked("2026-01-05T13:00:00Z", 1, types=BOTH)),
+        (marked("9", types=("decimal",)), marked("10.5", types=("decimal",))),
+        (marked(9, types=("integer",)), marked("9.5", types=("decimal",))),
+        (marked("10", types=("text",)), marked("9", types=("text",))),
+        (marked("2026-01-05", types=("date",)), marked("2026-01-06", types=("date",))),
+        (marked("2026-01-05T12:00:00", types=("timestamp_ntz",)), marked("2026-01-05T12:00:01", types=("timestamp_ntz",))),
+        (marked("2026-01-05T12:00:00Z", 9), marked("2026-01-05T12:00:00Z", 10, types=BOTH)),
+        (VersionsPosition({"a": 1, "b": 2}), VersionsPosition({"a": 1, "b": 3})),
+        (VersionsPosition({"a": 1}), VersionsPosition({"a": 1, "b": 0})),
         (lsn("0/16B3747"), lsn("0/16B3748")),
         (lsn("0/9"), lsn("0/10")),
         (lsn("0/FFFFFFFF"), lsn("1/0")),
@@ -146,6 +166,9 @@ def test_places_that_are_the_same_or_without_order_follow_each_other(one: Positi
         (offsets(orders={"0": 5}), offsets(orders={"1": 5})),
         (offsets(orders={"0": 5}), offsets(customers={"0": 9})),
         (lsn("0/5"), NumberPosition(5)),
+        (marked("9", types=("text",)), marked(9, types=("integer",))),
+        (marked(9, types=("integer",)), WatermarkPosition(("id",), (9,), ("integer",))),
+        (VersionsPosition({"a": 1}), VersionsPosition({"b": 1})),
         (NumberPosition(5), DeltaPosition(5)),
         (GtidPosition(f"{A}:1-5"), binlog("b.000001", 4)),
         (offsets(orders={"0": 5}), lsn("0/5")),
@@ -178,6 +201,9 @@ def test_a_place_that_lost_its_order_does_not_follow_one_that_has_it(with_order:
         (NumberPosition(-500), NumberPosition(500), "1,000 numbers"),
         (DeltaPosition(3), DeltaPosition(5), "2 versions"),
         (FilesPosition(3, "a"), FilesPosition(5, "b"), "2 files"),
+        (marked("2026-01-05", types=("date",)), marked("2026-01-08", types=("date",)), "3 days, 0:00:00"),
+        (marked(5, types=("integer",)), marked(2005, types=("integer",)), "2,000 of updated_at"),
+        (VersionsPosition({"a": 1, "b": 2}), VersionsPosition({"a": 3}), "4 versions"),
         (token("a", 5), token("b", 6), None),
         (by(5), by(6), None),
         (IcebergPosition(5), IcebergPosition(6), None),
@@ -219,6 +245,9 @@ DOCUMENTS: list[tuple[str, dict[str, Any]]] = [
     ("iceberg", {"snapshot_id": 3051729675574597004, "sequence_number": 7, "branch": "main"}),
     ("iceberg", {"snapshot_id": 3051729675574597004}),
     ("files", {"files": 3, "digest": "abc", "folder": "/in"}),
+    ("watermark", {"columns": ["at", "id"], "values": ["2026-01-05T12:00:00Z", 5], "types": ["timestamp", "integer"], "by": "ann"}),
+    ("watermark", {"columns": ["name"], "values": ["a"]}),
+    ("versions", {"versions": {"main.orders": 3}, "table_ids": {"main.orders": "x"}}),
     ("document", {"timestamp": "2026-01-05T12:00:00Z", "id": 5}),
     ("document", {"version": 12, "etag": "x"}),
     ("document", {"page": 7, "nested": {"list": [1, 2.5, None, True]}}),

@@ -128,15 +128,7 @@ def module_of(snapshot: Snapshot, name: str | None, source: str | None = None) -
     found = rows.modules_of(snapshot)
     if name not in found.good:
         raise Invalid("\n".join(map(str, found.bad.get(name, []))) or f"the module {name} has no sources")
-    module = found.good[name]
-    if source is None:
-        return module
-    known = [each.source_id for each in module.sources]
-    if source not in known:
-        raise NotFound(f"no source {source!r} in module {name}: it has {', '.join(known)}{suggest(source, known)}")
-    (alone,) = (each for each in module.sources if each.source_id == source)
-    once = alone.model_copy(update={"depends_on": (), "run_if": "ALL_SUCCESS", "max_retries": 0})
-    return module.model_copy(update={"sources": [once]})
+    return found.good[name] if source is None else found.good[name].alone(source)
 
 
 def module_names(snapshot: Snapshot) -> list[str]:

@@ -12,33 +12,38 @@ import click
 
 from lakeledger import config
 from lakeledger import open as open_ledger
-from lakeledger.cli import show
+from lakeledger.cli import show, starter
 from lakeledger.cli.options import Options, shared
 from lakeledger.errors import Invalid, LakeledgerError
 from lakeledger.redaction import scrub
 
 # Where each template goes.
-FILES = {config.FILE_NAME: "lakeledger.toml", "pipeline.yaml": "pipeline.yaml", "data/orders_1.csv": "orders_1.csv"}
+PIPELINE = "pipeline.yaml"
+FILES = {config.FILE_NAME: "lakeledger.toml", PIPELINE: PIPELINE, "data/orders_1.csv": "orders_1.csv"}
 
 
 @click.command()
 @click.argument("folder", default=".")
+@click.option("--from", "origin", metavar="WHERE", help="Write pipeline.yaml for the files of this folder, or the tables of this database.")
 @shared('{"folder": …, "files": […], "url": …, "warehouse": …}')
-def init(options: Options, folder: str) -> None:
+def init(options: Options, folder: str, origin: str | None) -> None:
     """Start a project in FOLDER: lakeledger.toml, pipeline.yaml, a sample CSV, and the ledger.
 
     No file is ever overwritten. A url with a password is not written down: set LAKELEDGER_URL.
 
     lakeledger init shop && cd shop && lakeledger run
+    lakeledger init shop --from landing
+    lakeledger init shop --from jdbc:postgresql://db/shop
     """
     root = Path(folder).resolve()
-    paths = {root / name: template for name, template in FILES.items()}
+    texts = {PIPELINE: starter.document(origin, root)} if origin else {}
+    paths = {root / name: template for name, template in FILES.items() if not origin or not name.startswith("data/")}
     if taken := [str(path) for path in paths if path.exists()]:
         raise Invalid(f"not overwritten: {', '.join(taken)}; choose another folder, or go on with `lakeledger run`")
     secret = options.url is not None and scrub(options.url) != options.url
     here = options.settings()  # relative paths are meant from here, and would be read from there
     given = {name: str(getattr(here, name)) for name in options.given()}
-    made = [_write(path, _render(template, given, hide_url=secret)) for path, template in paths.items()]
+    made = [_write(path, texts.get(template) or _render(template, given, hide_url=secret)) for path, template in paths.items()]
     try:
         settings = options.settings(root / config.FILE_NAME)
         warehouse = settings.warehouse_uri

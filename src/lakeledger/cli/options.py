@@ -4,17 +4,16 @@ from __future__ import annotations
 
 import functools
 import inspect
-import re
 import shlex
 from collections.abc import Callable
 from dataclasses import dataclass
 from datetime import timedelta
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, NoReturn
+from typing import TYPE_CHECKING, Any
 
 import click
 
-from lakeledger import config
+from lakeledger import clock, config
 from lakeledger.config import Settings
 from lakeledger.errors import Invalid
 from lakeledger.redaction import scrub
@@ -25,11 +24,9 @@ if TYPE_CHECKING:
     from lakeledger.ledger import Ledger
 
 SQLITE = "sqlite:///"
-LONGEST = timedelta(days=3_650)
 FILE = click.Path(path_type=Path)
 MAX_PAGE = 1_000
 
-_DURATION = re.compile(r"(?:(\d{1,9})d)?(?:(\d{1,9})h)?(?:(\d{1,9})m)?(?:(\d{1,9})s)?")
 
 Command = Callable[..., int | None]
 
@@ -124,18 +121,10 @@ class Duration(click.ParamType[timedelta]):
     def convert(self, value: Any, param: click.Parameter | None, ctx: click.Context | None) -> timedelta:
         if isinstance(value, timedelta):
             return value
-        text = str(value).strip().lower()
-        match = _DURATION.fullmatch("0s" if text == "0" else text)
-        if match is None or not any(match.groups()):
-            self._refuse(value, param, ctx)
-        days, hours, minutes, seconds = (int(part or 0) for part in match.groups())
-        total = days * 86_400 + hours * 3_600 + minutes * 60 + seconds
-        if total > LONGEST.total_seconds():
-            self._refuse(value, param, ctx)
-        return timedelta(seconds=total)
-
-    def _refuse(self, value: Any, param: click.Parameter | None, ctx: click.Context | None) -> NoReturn:
-        self.fail(f"{value!r} is not a time span: write 90s, 30m, 1h, 2d (at most {LONGEST.days}d) or 0", param, ctx)
+        span = clock.parse_span(str(value))
+        if span is None:
+            self.fail(f"{value!r} is not a time span: write 90s, 30m, 1h, 2d (at most {clock.LONGEST_SPAN.days}d) or 0", param, ctx)
+        return span
 
 
 def require_database(settings: Settings) -> None:

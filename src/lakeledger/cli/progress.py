@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import threading
 import time
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager, suppress
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Protocol
@@ -27,6 +27,7 @@ STOPPING = "stopping Spark; press Ctrl-C again to leave without it"
 class Progress(Protocol):
     """Who is told, from any thread, what happens. Never raises: a load must not fail because nobody looks."""
 
+    def expect(self, module: str, usual_ms: Mapping[str, float]) -> None: ...
     def step(self, module: str, result: StepResult) -> None: ...
     def spark_is_starting(self) -> None: ...
     def spark_has_started(self) -> None: ...
@@ -49,6 +50,7 @@ def watch(modules: Sequence[Module], *, silent: bool) -> Iterator[Progress]:
 class Silent:
     """Says nothing."""
 
+    def expect(self, module: str, usual_ms: Mapping[str, float]) -> None: ...
     def step(self, module: str, result: StepResult) -> None: ...
     def spark_is_starting(self) -> None: ...
     def spark_has_started(self) -> None: ...
@@ -58,6 +60,8 @@ class Silent:
 
 class Lines:
     """One line on stderr for each thing that happens."""
+
+    def expect(self, module: str, usual_ms: Mapping[str, float]) -> None: ...
 
     def step(self, module: str, result: StepResult) -> None:
         self._say(f"{module}.{result.source_id}{f' → {result.target}' if result.target else ''}: {outcome(result)}")
@@ -86,10 +90,19 @@ class Row:
     told: str = "waiting"
     started: float | None = None
     ended: float | None = None
+    usual_ms: float | None = None
 
     @property
     def took(self) -> str:
         return "" if self.started is None else show.duration(((self.ended or time.monotonic()) - self.started) * 1000)
+
+    @property
+    def left(self) -> str:
+        """How long it will still take, if it takes as long as it usually does."""
+        if self.usual_ms is None or self.started is None or self.ended is not None:
+            return ""
+        left = self.usual_ms - (time.monotonic() - self.started) * 1000
+        return f", about {show.duration(left)} left" if left >= 1_000 else f", usually {show.duration(self.usual_ms)}"
 
 
 @dataclass
@@ -101,6 +114,12 @@ class Board:
     starting: bool = False
     stopped: bool = False
     lock: threading.Lock = field(default_factory=threading.Lock)
+
+    def expect(self, module: str, usual_ms: Mapping[str, float]) -> None:
+        with self.lock:
+            for (name, source), row in self.rows.items():
+                if name == module:
+                    row.usual_ms = usual_ms.get(source)
 
     def step(self, module: str, result: StepResult) -> None:
         with self.lock:
@@ -137,7 +156,7 @@ class Board:
             for (module, source), row in self.rows.items():
                 sign, style = show.STATUS[row.status]
                 running = row.status == Status.RUNNING
-                told = "starting Spark…" if running and self.starting else show.scrubbed(row.told)
+                told = "starting Spark…" if running and self.starting else f"{show.scrubbed(row.told)}{row.left}"
                 grid.add_row(
                     self.spinner if running else Text(sign, style=style),
                     Text(show.safe(f"{module}.{source}")),
@@ -164,7 +183,15 @@ def _live(modules: Sequence[Module]) -> Iterator[Progress]:
 def outcome(result: StepResult) -> str:
     """How a source went, or goes, in a few words."""
     if result.loaded:
-        return f"{show.plural(result.loaded.rows, 'row')}, {result.loaded.summary}" if result.loaded.committed else result.loaded.summary
+        if not result.loaded.committed:
+            return result.loaded.summary
+        return ", ".join(filter(None, (show.plural(result.loaded.rows, "row"), _rate(result), result.loaded.summary)))
     if result.status in (Status.FAILED, Status.SKIPPED):
         return f"{str(result.status).lower()}: {result.error}"
     return str(result.status).lower()
+
+
+def _rate(result: StepResult) -> str:
+    """Rows per second; of what took less than a second, that says nothing."""
+    rows, took = result.loaded.rows if result.loaded else 0, result.duration_ms or 0
+    return f"{show.count(round(rows * 1000 / took))} rows/s" if rows and took >= 1_000 else ""

@@ -68,13 +68,17 @@ def _publish(ledger: Ledger, name: str, metadata: str | None) -> dict[str, Any]:
 @click.command("read-with")
 @click.argument("engine", type=click.Choice(["duckdb", "polars", "pyiceberg", "spark"]))
 @click.argument("name")
+@click.option("--fresh", is_flag=True, help="First publish the table if other engines do not see its newest version yet.")
 @shared('{"engine", "table", "code"}')
-def read_with(options: Options, engine: str, name: str) -> None:
+def read_with(options: Options, engine: str, name: str, fresh: bool) -> None:
     """Code to paste that reads a published table with another engine.
 
     lakeledger tables read-with duckdb bronze.orders
+    lakeledger tables read-with polars bronze.orders --fresh
     """
     with options.open() as ledger:
+        if fresh:
+            ledger.snapshots.fresh(name)
         table, code = ledger.tables.get(name), ledger.publisher.read_with(engine, name)
     if options.as_json:
         show.print_json({"engine": engine, "table": str(table.name), "code": code})

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import os
 import signal
+import sys
 import threading
 from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager
@@ -14,7 +15,7 @@ from typing import TYPE_CHECKING, Any
 import click
 
 from lakeledger import Ledger, SparkSettings, config
-from lakeledger.cli import DONE, FAILED, INTERRUPTED, PARTLY_FAILED, show
+from lakeledger.cli import DONE, FAILED, INTERRUPTED, PARTLY_FAILED, preview, show
 from lakeledger.cli.control_table import pairs
 from lakeledger.cli.options import Options, shared
 from lakeledger.cli.progress import Progress, watch
@@ -68,16 +69,31 @@ class Outcome:
 @click.argument("file", required=False, type=click.Path(path_type=Path))
 @click.option("--module", metavar="NAME", help="Run only this module.")
 @click.option("--control", "control_table", metavar="TABLE", help="Run what this control table says, instead of a file.")
-@click.option("--source", metavar="ID", help="With --control: run only this source of the module.")
+@click.option("--source", metavar="ID", help="With --module: run only this source of the module.")
+@click.option("--only-failed", is_flag=True, help="Run only the sources that did not complete in the module's last run.")
+@click.option("--from", "since", metavar="VALUE", help="With --to: load this window of the watermark again; the position stays.")
+@click.option("--to", "until", metavar="VALUE", help="The end of the window, which is not part of it.")
+@click.option("--full-refresh", is_flag=True, help="Read everything again and replace the tables of all loads that are run.")
+@click.option("--yes", is_flag=True, help="Do not ask before a full refresh.")
+@click.option("--dry-run", is_flag=True, help="Show what each source would read and write now, without Spark; nothing is written.")
 @click.option("--param", "parameters", metavar="NAME=VALUE", multiple=True, help="A parameter of the run; may be repeated.")
 @click.option("--trigger", type=click.Choice(TRIGGERS), default="manual", show_default=True, help="Who or what starts it, for the run log.")
-@shared('{"modules": [{"module_name", "run": row of pipeline_runs, "steps": [row of step_logs]}]}')
+@shared(
+    '{"modules": [{"module_name", "run": row of pipeline_runs, "steps": [row of step_logs]}]}, '
+    'with --dry-run {"modules": [{"module_name", "sources": [{"source_id", "target", "would", "write_mode", "detail", "message"}]}]}'
+)
 def run(
     options: Options,
     file: Path | None,
     module: str | None,
     control_table: str | None,
     source: str | None,
+    only_failed: bool,
+    since: str | None,
+    until: str | None,
+    full_refresh: bool,
+    yes: bool,
+    dry_run: bool,
     parameters: Sequence[str],
     trigger: str,
 ) -> int:
@@ -89,6 +105,10 @@ def run(
 
       lakeledger run
       lakeledger run pipelines/shop.yaml --module shop --param day=2026-01-31
+      lakeledger run --dry-run
+      lakeledger run --only-failed
+      lakeledger run --module shop --source orders --from 2026-01-01T00:00:00Z --to 2026-02-01T00:00:00Z
+      lakeledger run --module shop --source orders --full-refresh
       lakeledger run --control control/etl_control --module shop --source orders
     """
     values = pairs(parameters, "parameter")
@@ -96,10 +116,16 @@ def run(
     check_parameters(modules, values)
     if modules and not any(each.is_active for each in modules):
         raise Invalid("\n".join(str(each.why_idle) for each in modules))
+    wanted = _wanted(since, until, full_refresh=full_refresh)
+    if dry_run:
+        return preview.show_preview(options, modules, base, values, wanted)
+    if full_refresh and not yes:
+        _confirm_refresh(options, modules)
     with show.answering(options.as_json), watch(modules, silent=options.as_json) as progress:
         spark = Interrupter(progress)
         with Ledger(options.settings(), start_spark=spark.start) as ledger, spark.listening():
-            outcomes = [_run(ledger, progress, each, base, trigger, source, values, contain=len(modules) > 1) for each in modules]
+            how = How(base, trigger, source, values, wanted, only_failed=only_failed, contain=len(modules) > 1)
+            outcomes = [_run(ledger, progress, each, how) for each in modules]
     if options.as_json:
         show.print_json({"modules": [outcome.document() for outcome in outcomes]})
     else:
@@ -119,6 +145,23 @@ def check_parameters(modules: Sequence[Module], given: Mapping[str, str]) -> Non
     for name in given:
         if name not in known:
             raise Invalid(f"there is no parameter {name!r}: the module declares {', '.join(known)}{suggest(name, known)}")
+
+
+def _wanted(since: str | None, until: str | None, *, full_refresh: bool) -> dict[str, Any]:
+    """What loads read, if not what is new, as `run_module` takes it."""
+    if (since is None) != (until is None):
+        raise click.UsageError("a window has both ends: give --from and --to")
+    if since is not None and full_refresh:
+        raise click.UsageError("give either --from and --to, or --full-refresh")
+    return {"window": (since, until) if since is not None else None, "full_refresh": full_refresh}
+
+
+def _confirm_refresh(options: Options, modules: Sequence[Module]) -> None:
+    """Ask before tables are replaced. Raises Invalid where nobody can answer."""
+    tables = ", ".join(sorted({each.target for module in modules for each in module.sources if each.is_active and each.target}))
+    if options.as_json or not sys.stdin.isatty():
+        raise Invalid(f"a full refresh replaces {tables}: add --yes if that is meant")
+    click.confirm(f"Read everything again and replace {tables}?", abort=True, err=True)
 
 
 class Interrupter:
@@ -176,11 +219,11 @@ def _chosen(
     options: Options, file: Path | None, module: str | None, control_table: str | None, source: str | None
 ) -> tuple[list[Module], Path]:
     """The modules to run and where their paths begin. Raises Invalid or NotFound, before anything is opened."""
+    if source is not None and module is None:
+        raise click.UsageError("--source is of a module: give --module, too")
     if control_table is None:
-        if source is not None:
-            raise click.UsageError("--source is of a control table: give --control and --module, too")
         path = (file or _default_file(options)).absolute()
-        return _load(path, module), path.parent
+        return [each if source is None else each.alone(source) for each in _load(path, module)], path.parent
     if file is not None:
         raise click.UsageError("give either a FILE or --control")
     from lakeledger.cli.control_table import given, module_of, read_table
@@ -206,31 +249,39 @@ def _load(path: Path, name: str | None) -> list[Module]:
     return chosen
 
 
-def _run(
-    ledger: Ledger,
-    progress: Progress,
-    module: Module,
-    base: Path,
-    trigger: str,
-    source: str | None,
-    parameters: Mapping[str, str],
-    *,
-    contain: bool,
-) -> Outcome:
-    """Run one module, or one source of it, if any is active. With `contain`, one that cannot start does not stop the others."""
+@dataclass(frozen=True)
+class How:
+    """How modules are run. With `contain`, one that cannot start does not stop the others."""
+
+    base: Path
+    trigger: str
+    source: str | None
+    parameters: Mapping[str, str]
+    wanted: Mapping[str, Any]
+    only_failed: bool
+    contain: bool
+
+
+def _run(ledger: Ledger, progress: Progress, module: Module, how: How) -> Outcome:
+    """Run one module, one source of it, or what did not complete last time, if any of that is active."""
     if module.why_idle:
         return Outcome(module.module_name, passed_over=module.why_idle)
+    # The neighbours of a single source may run at the same time, as tasks of the same job.
+    pipeline = module.module_name if how.source is None else f"{module.module_name}.{how.source}"
+    last = ledger.runs.unfinished(pipeline) if how.only_failed else None
+    if last and not last[1]:
+        return Outcome(module.module_name, passed_over=f"all sources of {pipeline} completed in its last run {last[0].id}")
 
     def tell(step: StepResult) -> None:
         progress.step(module.module_name, step)
 
+    progress.expect(module.module_name, ledger.runs.usual_ms(pipeline))
+    given = {name: value for name, value in how.parameters.items() if name in module.parameters or not module.parameters}
+    chosen: dict[str, Any] = {"only": last[1], "retry_of": last[0].id} if last else {}
     try:
-        # The neighbours of a single source may run at the same time, as tasks of the same job.
-        pipeline = None if source is None else f"{module.module_name}.{source}"
-        given = {name: value for name, value in parameters.items() if name in module.parameters or not module.parameters}
-        result = ledger.run_module(module, base, trigger, tell, given, pipeline=pipeline)
+        result = ledger.run_module(module, how.base, how.trigger, tell, given, pipeline=pipeline, **chosen, **how.wanted)
     except LakeledgerError as error:
-        if not contain:
+        if not how.contain:
             raise
         return Outcome(module.module_name, error=error)
     return Outcome(module.module_name, ledger.runs.get(result.run_id), ledger.runs.steps(result.run_id), result)

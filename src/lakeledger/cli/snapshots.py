@@ -16,7 +16,8 @@ from lakeledger.cli.ticker import ticking
 from lakeledger.errors import Invalid
 
 SPANS = ("keep_for", "grace", "snapshot_every")
-INHERIT, OFF = "inherit", "off"
+SWITCHES = ("snapshot_query",)
+INHERIT, ON, OFF = "inherit", "on", "off"
 
 
 @click.group()
@@ -46,7 +47,7 @@ def list_snapshots(options: Options, name: str, limit: int, after: str | None) -
             show.count(int(each.snapshot.summary.get("total_rows", 0))),
             show.count(int(each.snapshot.summary.get("total_files", 0))),
             show.ago(each.snapshot.committed_at),
-            "yes" if each.snapshot.iceberg_snapshot_id else "",
+            each.snapshot.publish_trigger or ("yes" if each.snapshot.iceberg_snapshot_id else ""),
             ", ".join(each.tags),
             each.kept or "expires",
         )
@@ -164,7 +165,7 @@ def policy(options: Options, scope: str | None, settings: tuple[str, ...], every
 
     A table has what its schema says, and that what the default says, unless it says otherwise. `inherit` takes a setting back;
     `off` switches a trigger of snapshots off. Settings: keep_versions, keep_for, grace, snapshot_commits, snapshot_every,
-    snapshot_files, snapshot_bytes, snapshot_rows.
+    snapshot_files, snapshot_bytes, snapshot_rows, snapshot_query.
 
       lakeledger snapshots policy
       lakeledger snapshots policy silver keep_versions=5 keep_for=7d
@@ -209,6 +210,8 @@ def _setting(text: str) -> tuple[str, Any]:
     if value == INHERIT:
         policies.check_name(name)
         return name, policies.INHERIT
+    if name in SWITCHES and value in (ON, OFF):
+        return name, value == ON
     if value == OFF:
         return name, None
     if name in SPANS:
@@ -226,8 +229,10 @@ def _settings(settings: dict[str, Any]) -> str:
 def _shown(name: str, value: Any) -> str:
     from lakeledger.maintenance.planning import words
 
-    if value is None:
+    if value is None or value is False:
         return OFF
+    if value is True:
+        return ON
     return words(value) if name in SPANS else str(value)
 
 

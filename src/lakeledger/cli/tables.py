@@ -9,6 +9,7 @@ import click
 from lakeledger.cli import columns, publish, show, storage
 from lakeledger.cli.options import Options, paged, shared
 from lakeledger.tables import Publication, Snapshot, Table, TableMetadata
+from lakeledger.tables.schema import Field, type_text
 
 MAX_VERSION = 2**63 - 1
 LAST_COMMITS = 5
@@ -169,12 +170,17 @@ def _published(publication: Publication | None) -> str | None:
 
 
 def _column_rows(metadata: TableMetadata) -> Sequence[tuple[str, str, str]]:
-    from lakeledger.tables.schema import type_text
+    return [(field["name"], type_text(field["type"]), _role(field, metadata)) for field in metadata.schema["fields"]]
 
-    return [
-        (field["name"], type_text(field["type"]), "partition" if field["name"] in metadata.partition_by else "")
-        for field in metadata.schema["fields"]
-    ]
+
+def _role(field: Field, metadata: TableMetadata) -> str:
+    """What a column is for: rows are found or stored by it, or only the ledger reads it."""
+    roles = {
+        "key": field["physical_name"] in metadata.keys,
+        "partition": field["name"] in metadata.partition_by,
+        "hidden": bool(field.get("hidden")),
+    }
+    return ", ".join(role for role, has_it in roles.items() if has_it)
 
 
 def _snapshot_table(snapshots: Sequence[Snapshot]) -> tuple[Sequence[str], Sequence[tuple[show.Cell, ...]]]:

@@ -11,12 +11,45 @@ from pydantic import ValidationError, model_validator
 
 from lakeledger.config import suggest
 from lakeledger.control import document_files, graph, problems, shapes, variables, yaml_text
-from lakeledger.control.modules import AnySource, FilesSource, Module, SqlSource, TaskSource, refuse_doubled
+from lakeledger.control.modules import (
+    AnySource,
+    CallableSource,
+    DeltaSource,
+    FilesSource,
+    IcebergSource,
+    JdbcSource,
+    KafkaSource,
+    LoadingSource,
+    Module,
+    ReplicationSource,
+    SqlSource,
+    TaskSource,
+    refuse_doubled,
+)
 from lakeledger.control.values import Part, Text
 from lakeledger.control.yaml_text import Problem
 from lakeledger.errors import Invalid
 
-__all__ = ["AnySource", "Document", "FilesSource", "Loaded", "Loading", "Module", "SqlSource", "TaskSource", "load", "load_all", "parse"]
+__all__ = [
+    "AnySource",
+    "CallableSource",
+    "DeltaSource",
+    "Document",
+    "FilesSource",
+    "IcebergSource",
+    "JdbcSource",
+    "KafkaSource",
+    "Loaded",
+    "Loading",
+    "LoadingSource",
+    "Module",
+    "ReplicationSource",
+    "SqlSource",
+    "TaskSource",
+    "load",
+    "load_all",
+    "parse",
+]
 
 
 class Document(Part):

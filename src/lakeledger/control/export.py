@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Any
 from pydantic import BaseModel
 
 from lakeledger.control import variables
-from lakeledger.control.documents import AnySource, Module
+from lakeledger.control.documents import AnySource, Module, TaskSource
 
 if TYPE_CHECKING:
     from ruamel.yaml import YAML
@@ -54,6 +54,8 @@ def _source(source: AnySource, is_levelled: bool) -> dict[str, Any]:
     work = said.get("transformation_config", {})
     if source.source_type == "sql":  # its default is worth a word: queries and files look alike
         work = {"task_type": source.transformation_config.task_type, **work}
+    if said.get("transformation_config") == {} and not isinstance(source, TaskSource):  # its defaults are not those of this kind of source
+        work = {"load_type": source.transformation_config.load_type}
     if source.depends_on and is_levelled:  # without it, the order would follow from depends_on
         said["execution_order"] = source.execution_order
     said["transformation_config"] = work

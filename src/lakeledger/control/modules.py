@@ -3,17 +3,31 @@
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Mapping
+from collections.abc import Collection, Mapping
 from functools import cached_property, lru_cache
-from typing import Annotated, Any, Literal
+from typing import Annotated, Any, Literal, Self
 
 from pydantic import BeforeValidator, Field, WithJsonSchema, model_validator
 from pydantic_core import PydanticCustomError
 
 from lakeledger import codec
-from lakeledger.control.tasks import FilesConfig, IngestConfig, SqlConfig, TargetConfig, TaskConfig
+from lakeledger.config import suggest
+from lakeledger.control.dangers import Load, dangers, shared_targets
+from lakeledger.control.loads import (
+    CallableConfig,
+    DeltaConfig,
+    FilesConfig,
+    IcebergConfig,
+    IngestConfig,
+    JdbcConfig,
+    KafkaConfig,
+    ReplicationConfig,
+    TargetConfig,
+    WriteMode,
+)
+from lakeledger.control.tasks import SqlConfig, TaskConfig
 from lakeledger.control.values import Line, Name, Part, Plain, Seconds, Text
-from lakeledger.errors import Invalid
+from lakeledger.errors import Invalid, NotFound
 
 RunIf = Literal["ALL_SUCCESS", "ALL_DONE", "NONE_FAILED", "AT_LEAST_ONE_SUCCESS", "ALL_FAILED", "AT_LEAST_ONE_FAILED"]
 PauseStatus = Literal["UNPAUSED", "PAUSED"]
@@ -63,47 +77,130 @@ class _Source(Part):
         return str(self.target_config.name) if self.target_config else ""
 
 
-class FilesSource(_Source):
+class _Loading(_Source):
+    """What loads rows into a table."""
+
+    target_config: TargetConfig
+    transformation_config: IngestConfig | SqlConfig
+
+    @property
+    def write_mode(self) -> WriteMode:
+        """What its rows do to the table; by default what goes with how much is read, and with keys."""
+        if declared := self.target_config.declared_mode:
+            return declared
+        if self.transformation_config.load_type in ("cdc", "snapshot_diff"):
+            return "merge"
+        if self.transformation_config.load_type == "full":
+            return "overwrite"
+        return "merge" if self.target_config.keys else "append"
+
+    @property
+    def facts(self) -> dict[str, object]:
+        """What its kind of source adds to what can be dangerous."""
+        return {}
+
+    @property
+    def load(self) -> Load:
+        """What it declares, as far as it can be dangerous."""
+        return Load(self.target_config, self.transformation_config, self.write_mode, self.facts)
+
+    @model_validator(mode="after")
+    def _is_safe(self) -> Self:
+        if found := dangers(self.load):
+            raise PydanticCustomError("unsafe", "{text}", {"text": "; ".join(found)})
+        return self
+
+
+class FilesSource(_Loading):
     """Loads files into a table."""
 
     source_type: Literal["files"]
     source_config: FilesConfig
-    target_config: TargetConfig
     transformation_config: IngestConfig = IngestConfig()
 
     @property
-    def write_mode(self) -> str:
-        return self.target_config.write_mode or ("overwrite" if self.transformation_config.load_type == "full" else "append")
-
-    @model_validator(mode="after")
-    def _is_safe(self) -> FilesSource:
-        combination = (self.transformation_config.load_type, self.write_mode)
-        if combination == ("incremental", "overwrite"):
-            raise PydanticCustomError(
-                "unsafe", "incremental with overwrite would keep only the newest files: use append, or load_type full"
-            )
-        if combination == ("full", "append"):
-            raise PydanticCustomError(
-                "unsafe", "full with append would add every row again at each run: use overwrite, or load_type incremental"
-            )
-        if self.source_config.changed_files == "load" and self.write_mode == "append":
-            raise PydanticCustomError(
-                "unsafe", "changed_files load with append would keep the old rows of a changed file beside its new ones: use load_type full"
-            )
-        return self
+    def facts(self) -> dict[str, object]:
+        return {"changed_files": self.source_config.changed_files, "brings_sequence": self.source_config.format == "debezium"}
 
 
-class SqlSource(_Source):
+class JdbcSource(_Loading):
+    """Loads a table or a query of a database into a table."""
+
+    source_type: Literal["jdbc"]
+    source_config: JdbcConfig
+    transformation_config: IngestConfig = IngestConfig()
+
+    @property
+    def facts(self) -> dict[str, object]:
+        return {"needs_watermark": True}
+
+
+class ReplicationSource(_Loading):
+    """Applies the changes of a table of PostgreSQL."""
+
+    source_type: Literal["postgres_changes"]
+    source_config: ReplicationConfig
+    transformation_config: IngestConfig = IngestConfig(load_type="cdc")
+
+    @property
+    def facts(self) -> dict[str, object]:
+        return {"brings_sequence": True}
+
+
+class DeltaSource(_Loading):
+    """Loads a Delta table: all of it, what was added, or its changes."""
+
+    source_type: Literal["delta"]
+    source_config: DeltaConfig
+    transformation_config: IngestConfig = IngestConfig()
+
+    @property
+    def facts(self) -> dict[str, object]:
+        return {"brings_sequence": self.transformation_config.load_type == "cdc"}
+
+
+class IcebergSource(_Loading):
+    """Loads an Iceberg table: all of it, or what was added."""
+
+    source_type: Literal["iceberg"]
+    source_config: IcebergConfig
+    transformation_config: IngestConfig = IngestConfig()
+
+    @property
+    def facts(self) -> dict[str, object]:
+        return {"has_no_changes": True}
+
+
+class KafkaSource(_Loading):
+    """Loads a topic of Kafka."""
+
+    source_type: Literal["kafka"]
+    source_config: KafkaConfig
+    transformation_config: IngestConfig = IngestConfig()
+
+    @property
+    def facts(self) -> dict[str, object]:
+        return {"brings_sequence": self.source_config.debezium is not None, "has_no_whole": True}
+
+
+class CallableSource(_Loading):
+    """Loads what a function gives into a table."""
+
+    source_type: Literal["function"]
+    source_config: CallableConfig
+    transformation_config: IngestConfig = IngestConfig(load_type="full")
+
+
+class SqlSource(_Loading):
     """Computes a table from other tables."""
 
     source_type: Literal["sql"]
     source_config: dict[str, Plain] = Field(default_factory=dict)
-    target_config: TargetConfig
     transformation_config: SqlConfig
 
     @property
-    def write_mode(self) -> str:
-        return self.target_config.write_mode or "overwrite"
+    def facts(self) -> dict[str, object]:
+        return {"is_query": True}  # the same query over unchanged tables is not run again
 
 
 class TaskSource(_Source):
@@ -135,7 +232,8 @@ class TaskSource(_Source):
         return self.target_config.write_mode if self.target_config else None
 
 
-AnySource = Annotated[FilesSource | SqlSource | TaskSource, Field(discriminator="source_type")]
+LoadingSource = FilesSource | JdbcSource | ReplicationSource | DeltaSource | IcebergSource | KafkaSource | CallableSource | SqlSource
+AnySource = Annotated[LoadingSource | TaskSource, Field(discriminator="source_type")]
 
 
 class Schedule(Part):
@@ -217,8 +315,8 @@ class Module(ModuleSettings):
 
     @cached_property
     def document(self) -> dict[str, Any]:
-        """The module as plain values, from which it can be read again."""
-        return self.model_dump(mode="json", by_alias=True)
+        """The module as plain values, from which it can be read again. Without defaults: an option that is new changes no module."""
+        return self.model_dump(mode="json", by_alias=True, exclude_defaults=True)
 
     @property
     def config_hash(self) -> str:
@@ -227,7 +325,7 @@ class Module(ModuleSettings):
     @property
     def content_hash(self) -> str:
         """What its tasks do: its active sources."""
-        return codec.digest([source for source in self.document["sources"] if source["is_active"]])
+        return codec.digest([source for source in self.document["sources"] if source.get("is_active", True)])
 
     @property
     def is_active(self) -> bool:
@@ -244,6 +342,20 @@ class Module(ModuleSettings):
             f"module {self.module_name} has nothing to run: {off} switched off; set is_active to true, "
             f"or in a control table `lakeledger control activate {self.module_name}`"
         )
+
+    def only(self, names: Collection[str]) -> Module:
+        """The module with only these of its sources active. They wait for each other as they did, and for none of those left out."""
+        kept = [each if each.source_id in names else each.model_copy(update={"is_active": False}) for each in self.sources]
+        return self.model_copy(update={"sources": kept})
+
+    def alone(self, name: str) -> Module:
+        """The module with one source, which waits for no other and is tried once: whoever starts it sees to the rest. Raises NotFound."""
+        known = [each.source_id for each in self.sources]
+        if name not in known:
+            raise NotFound(f"no source {name!r} in module {self.module_name}: it has {', '.join(known)}{suggest(name, known)}")
+        (chosen,) = (each for each in self.sources if each.source_id == name)
+        once = chosen.model_copy(update={"depends_on": (), "run_if": "ALL_SUCCESS", "max_retries": 0})
+        return self.model_copy(update={"sources": [once]})
 
     def levels(self) -> list[list[AnySource]]:
         """The active sources, grouped by execution_order."""
@@ -262,18 +374,20 @@ class Module(ModuleSettings):
 
     @model_validator(mode="after")
     def _nothing_is_overwritten_unseen(self) -> Module:
-        targets = Counter(source.target_config.name.key for source in self.sources if source.is_active and source.target_config)
-        for source in self.sources:
-            if (
-                source.is_active
-                and source.write_mode == "overwrite"
-                and source.target_config
-                and targets[source.target_config.name.key] > 1
-            ):
-                told = {"source": source.source_id, "table": source.target}
+        loads = [(source.source_id, source.load) for source in self.sources if source.is_active and isinstance(source, _Loading)]
+        tasks = [
+            source.target_config.name.key
+            for source in self.sources
+            if source.is_active and isinstance(source, TaskSource) and source.target_config
+        ]
+        for name, load in loads:
+            if load.write_mode == "overwrite" and load.target.name.key in tasks:
+                told = {"source": name, "table": str(load.target.name)}
                 raise PydanticCustomError(
                     "unsafe", "{source} would overwrite what another source writes to {table}: give it its own table", told
                 )
+        for _, why in shared_targets(loads):
+            raise PydanticCustomError("unsafe", "{text}", {"text": why})
         return self
 
 

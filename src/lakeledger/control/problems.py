@@ -12,7 +12,7 @@ from pydantic_core import ErrorDetails
 
 from lakeledger.config import suggest
 from lakeledger.control.shapes import NAMES, TASKS, Shaped
-from lakeledger.control.tasks import SOURCE_TYPES
+from lakeledger.control.tasks import KINDS, SOURCE_TYPES
 from lakeledger.control.yaml_text import Path, Problem, Tree
 
 # Problems whose message already names what it is about.
@@ -68,7 +68,7 @@ def _explain_choice(item: ErrorDetails, shaped: Shaped) -> str:
     name = str(item["ctx"]["discriminator"]).strip("'")
     known = [type_ for type_, source in SOURCE_TYPES.items() if source == "task"]
     if name == "source_type":
-        known = list(SOURCE_TYPES) if shaped.is_jobs else sorted(set(SOURCE_TYPES.values()))
+        known = list(SOURCE_TYPES) if shaped.is_jobs else KINDS
         name = NAMES[name] if shaped.is_jobs else name
     if item["type"] == "union_tag_not_found":
         near = get_close_matches(name, [str(key) for key in item["input"]] if isinstance(item["input"], dict) else [], n=1, cutoff=0.8)

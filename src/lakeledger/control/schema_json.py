@@ -6,7 +6,7 @@ from typing import Any
 
 from lakeledger.control.documents import Document
 from lakeledger.control.shapes import NAMES, TASKS
-from lakeledger.control.tasks import SOURCE_TYPES
+from lakeledger.control.tasks import KINDS, SOURCE_TYPES
 
 DRAFT = "https://json-schema.org/draft/2020-12/schema"
 
@@ -16,6 +16,10 @@ _VARIABLE = {
     "type": "string",
     "pattern": r"\$\{var\.",
 }
+_INGESTED = [
+    {"$ref": f"#/$defs/{name}"}
+    for name in ("FilesConfig", "JdbcConfig", "ReplicationConfig", "DeltaConfig", "IcebergConfig", "KafkaConfig", "CallableConfig")
+]
 _NAMED = [{"required": ["job_name"]}, {"required": ["name"]}]
 
 
@@ -78,12 +82,12 @@ def _task(definitions: dict[str, Any]) -> dict[str, Any]:
     source = definitions["TaskSource"]
     parts = {name: {"$ref": f"#/$defs/{_part(name)}"} for name in TASKS}
     type_ = {"title": "Task Type", "enum": list(SOURCE_TYPES)}
-    work = {"task_type": type_, "load_type": definitions["IngestConfig"]["properties"]["load_type"], **parts}
+    work = {**definitions["IngestConfig"]["properties"], "task_type": type_, **parts}
     properties = {
         **{NAMES.get(name, name): value for name, value in source["properties"].items() if name != "source_type"},
         **parts,
         "task_type": type_,
-        "source_type": {"title": "Source Type", "enum": sorted(set(SOURCE_TYPES.values()))},
+        "source_type": {"title": "Source Type", "enum": KINDS},
         "source_config": {"title": "Source Config", "type": "object"},
         "transformation_config": {"title": "Transformation Config", "type": "object", "properties": work, "additionalProperties": False},
     }
@@ -95,7 +99,7 @@ def _task(definitions: dict[str, Any]) -> dict[str, Any]:
         "required": ["task_key"],
         "additionalProperties": False,
         "allOf": [
-            _needs("ingest", {"source_config": {"$ref": "#/$defs/FilesConfig"}}, ["source_config", "target_config"]),
+            _needs("ingest", {"source_config": {"anyOf": _INGESTED}}, ["source_config", "target_config"]),
             _needs("sql_query", {}, ["target_config"]),
             _needs("sql_file", {}, ["target_config"]),
         ],

@@ -16,7 +16,7 @@ if TYPE_CHECKING:
     from lakeledger.control.tasks import SqlTask
 
 # To be raised when the same module comes to other settings: until then, jobs whose rows did not change are not compared anew.
-GENERATION = 2
+GENERATION = 3
 ENVIRONMENT = "lakeledger"
 # What starts a job by itself: it has one of these.
 STARTERS = ("schedule", "trigger", "continuous")

@@ -1,78 +1,20 @@
-"""What a source does: the configuration of each task type, and of what it reads and writes."""
+"""What a source does: the configuration of each task type."""
 
 from __future__ import annotations
 
 import re
-from functools import cached_property
-from typing import Annotated, Any, Literal
+from typing import Annotated, Any, ClassVar, Literal
 
 from pydantic import ConfigDict, Field, field_validator, model_validator
 from pydantic_core import PydanticCustomError
 
-from lakeledger.control.values import Bound, Line, Name, Part, Plain, Text
-from lakeledger.errors import Invalid
+from lakeledger.control.loads import CallableConfig
+from lakeledger.control.values import Bound, Columns, Line, Name, Part, Plain, Seconds, Text
 from lakeledger.redaction import scrub
-from lakeledger.tables import TableName, parse_name
 
 # What a query may begin with, behind blanks, comments and brackets.
 _FIRST_WORD = re.compile(r"(?:\s|--[^\n]*(?:\n|$)|/\*.*?\*/|\()*([A-Za-z]+)", re.DOTALL)
 _QUERIES = ("SELECT", "WITH", "FROM", "VALUES", "TABLE")
-
-
-class TargetConfig(Part):
-    """The table that a source writes. `catalog` is kept for the document's sake; a ledger has one."""
-
-    table: Text
-    catalog: Text | None = None
-    schema_name: Text = Field("main", alias="schema")
-    write_mode: Literal["append", "overwrite"] | None = None
-    format: Literal["parquet", "jsonl"] | None = None
-    partition_by: tuple[Text, ...] | None = None
-
-    @cached_property
-    def name(self) -> TableName:
-        return parse_name(f"{self.schema_name}.{self.table}")
-
-    @model_validator(mode="after")
-    def _has_a_name(self) -> TargetConfig:
-        try:
-            _ = self.name
-        except Invalid as error:
-            raise PydanticCustomError("table_name", "{text}", {"text": str(error)}) from error
-        return self
-
-
-class FilesConfig(Part):
-    """Which files, and how to read them."""
-
-    path: Line
-    format: Literal["csv", "json", "parquet"] = "csv"
-    schema_text: str | None = Field(None, alias="schema")
-    options: dict[str, Text] = Field(default_factory=dict)
-    changed_files: Literal["refuse", "load", "ignore"] = "refuse"
-    optional_columns: tuple[Text, ...] = Field(
-        (), description="Columns (or `column.field`) that may be missing from a file; its rows have NULL there."
-    )
-
-    @field_validator("path")
-    @classmethod
-    def _holds_no_password(cls, path: str) -> str:
-        if scrub(path) != path:
-            raise PydanticCustomError("unsafe", "the path holds a password, which would be kept with every file: give it to Spark instead")
-        return path
-
-    @model_validator(mode="after")
-    def _can_miss_a_column(self) -> FilesConfig:
-        if self.optional_columns and self.format == "csv":
-            raise PydanticCustomError("unsafe", "a CSV has all columns of its header or fails: optional_columns are for json and parquet")
-        return self
-
-
-class IngestConfig(Part):
-    """How files become rows of the target."""
-
-    task_type: Literal["ingest"] = "ingest"
-    load_type: Literal["full", "incremental"] = "incremental"
 
 
 class SqlTask(Part):
@@ -88,7 +30,13 @@ class SqlTask(Part):
 class SqlConfig(Part):
     """A transformation in SQL over ledger tables."""
 
+    watermark_column: ClassVar[tuple[str, ...]] = ()
+    lookback: ClassVar[None] = None
+    allow_empty: ClassVar[bool] = False
+
     task_type: Literal["sql_query", "sql_file"] = "sql_query"
+    load_type: Literal["full", "incremental"] = Field("full", description="Whether only rows that are new in its tables are read.")
+    incremental: Columns = Field((), description="With load_type incremental: the tables of which only new rows are read.")
     sql_task: SqlTask
 
     @model_validator(mode="after")
@@ -111,18 +59,8 @@ class SqlConfig(Part):
         return self
 
 
-class PythonTask(Part):
+class PythonTask(CallableConfig):
     """A function of an installed package, called with the parameters by name."""
-
-    function: str = Field(description="`package.module:function`")
-    parameters: dict[str, Plain] = Field(default_factory=dict)
-
-    @field_validator("function")
-    @classmethod
-    def _can_be_found(cls, function: str) -> str:
-        if not re.fullmatch(r"[A-Za-z_][\w.]*:[A-Za-z_][\w.]*", function):
-            raise PydanticCustomError("text", "write package.module:function, not {given}", {"given": repr(function)})
-        return function
 
 
 class NotebookTask(Part):
@@ -178,6 +116,25 @@ class DbtTask(Part):
     source: Literal["WORKSPACE", "GIT"] | None = None
 
 
+class ApiCallTask(Part):
+    """A request over HTTP. Secrets are references, as in `Authorization: "Bearer {{env.TOKEN}}"`."""
+
+    url: Line
+    method: Literal["GET", "POST", "PUT", "PATCH", "DELETE", "HEAD"] = "GET"
+    headers: dict[str, Line] = Field(default_factory=dict)
+    body: Plain = Field(None, description="A text, or anything else that is sent as JSON.")
+    timeout_seconds: Seconds = Field(30, description="How long one attempt may take.")
+    retries: int = Field(3, ge=0, le=100, description="How often it is tried again if nobody answers, or with 408, 429 or 5xx.")
+    expected_status: tuple[int, ...] = Field((), description="The statuses that mean success; by default 200 to 299.")
+
+    @field_validator("url")
+    @classmethod
+    def _is_http(cls, url: str) -> str:
+        if not url.lower().startswith(("http://", "https://", "{{")):
+            raise PydanticCustomError("text", "{given} is no address: write http://… or https://…", {"given": repr(scrub(url))})
+        return url
+
+
 def _with_path(schema: dict[str, Any]) -> None:
     """The other place of what a `notebook_task` says."""
     beside = NotebookTask.model_json_schema()["properties"]
@@ -231,6 +188,13 @@ class PipelineConfig(Part):
     pipeline_task: PipelineTask
 
 
+class ApiCallConfig(Part):
+    """Calls an API."""
+
+    task_type: Literal["api_call"]
+    api_call_task: ApiCallTask
+
+
 class DbtConfig(Part):
     """Runs dbt."""
 
@@ -239,7 +203,8 @@ class DbtConfig(Part):
 
 
 TaskConfig = Annotated[
-    PythonConfig | NotebookConfig | PythonWheelConfig | SparkJarConfig | PipelineConfig | DbtConfig, Field(discriminator="task_type")
+    PythonConfig | NotebookConfig | PythonWheelConfig | SparkJarConfig | PipelineConfig | DbtConfig | ApiCallConfig,
+    Field(discriminator="task_type"),
 ]
 
 # Which source_type does a task_type's work.
@@ -253,4 +218,7 @@ SOURCE_TYPES = {
     "spark_jar": "task",
     "pipeline": "task",
     "dbt": "task",
+    "api_call": "task",
 }
+# Every source_type: what is ingested may come from several kinds of sources.
+KINDS = sorted({*SOURCE_TYPES.values(), "jdbc", "function", "postgres_changes", "delta", "iceberg", "kafka"})

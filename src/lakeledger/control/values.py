@@ -95,6 +95,15 @@ Bound = Annotated[Any, AfterValidator(_bound), PlainSerializer(_unbound, when_us
 Seconds = Annotated[int, Field(ge=0, le=2**31 - 1)]
 
 
+def _as_list(value: Any) -> Any:
+    """One text stands for a list of one."""
+    return (value,) if isinstance(value, str) else value
+
+
+_ONE_OR_MORE = {"anyOf": [{"type": _SPELLED}, {"type": "array", "items": {"type": _SPELLED}}]}
+Columns = Annotated[tuple[Text, ...], BeforeValidator(_as_list), WithJsonSchema(_ONE_OR_MORE)]
+
+
 class Part(BaseModel):
     """A part of a document: what it does not know is refused, and nothing changes it."""
 
