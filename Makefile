@@ -9,7 +9,7 @@ UV := $(shell command -v uv 2>/dev/null || echo $(BIN)/uv)
 unexport PYTHONDONTWRITEBYTECODE
 
 .DEFAULT_GOAL := help
-.PHONY: help env demo test check fmt bench soak docs lock clean
+.PHONY: help env demo test kafka check fmt bench soak docs lock clean
 
 help: ## show this help
 	@awk -F ':.*## ' '/^[a-z]+:.*## / {printf "  make %-7s %s\n", $$1, $$2}' $(MAKEFILE_LIST)
@@ -21,6 +21,10 @@ demo: .venv/.ready ## load a small shop day by day into .demo and show what the 
 
 test: .venv/.ready ## run every test, on SQLite, PostgreSQL and Spark
 	$(BIN)/python -m pytest -n $(WORKERS) --dist worksteal --durations=10
+
+kafka: .venv/.ready ## run the tests that need a Kafka broker, which they fetch and start
+	$(UV) pip install --quiet --python $(BIN)/python "confluent-kafka>=2.11"
+	$(BIN)/python -m pytest tests/integration/test_kafka.py -m kafka
 
 check: .venv/.ready ## lint, types, layers, and that the generated reference is current
 	$(BIN)/ruff format --check src tests docs examples

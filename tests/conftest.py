@@ -12,6 +12,7 @@ import pytest
 
 import class_archive
 import examples
+import jars
 import lakeledger
 from contract.outages import bounded
 from empty_ledgers import PostgresLedgers, new_sqlite_url
@@ -34,6 +35,7 @@ LONGEST = (
     "tests/integration/test_cluster.py",
     "tests/acceptance/test_chaos.py",
     "tests/acceptance/test_crashes.py",
+    "tests/acceptance/test_watermark_crashes.py",
     "tests/acceptance/test_concurrency.py",
     "tests/integration/test_connect.py",
     "tests/acceptance/test_demo.py",
@@ -126,12 +128,22 @@ def spark() -> SparkSession:
     from lakeledger.pipelines.session import open_session
 
     where = os.environ.get("LAKELEDGER_TEST_SPARK", "local[2]")
+    drivers = jdbc_drivers()
     if where == "connect":
-        return open_session(SparkSettings(remote="local[2]", conf=SPARK_CONF))
+        return open_session(SparkSettings(remote="local[2]", conf=SPARK_CONF, jars=drivers))
     if where.startswith("sc://"):
         return open_session(SparkSettings(remote=where, conf=SPARK_CONF))
     class_archive.make()
-    return open_session(SparkSettings(master=where, conf=SPARK_CONF))
+    return open_session(SparkSettings(master=where, conf=SPARK_CONF, jars=drivers))
+
+
+def jdbc_drivers() -> tuple[str, ...]:
+    """The JARs of the databases that are read as sources, if they are here or can be fetched: a session cannot get them later."""
+    try:
+        jars.fetch("postgresql")
+    except jars.MissingJars:
+        return ()
+    return ("postgresql",)
 
 
 @pytest.fixture

@@ -23,7 +23,8 @@ def catalog(ledger: Ledger) -> Iterator[Any]:
     from pyiceberg.catalog.sql import SqlCatalog
 
     url = ledger.settings.url.replace("postgresql://", "postgresql+psycopg://")
-    with closing(SqlCatalog(ledger.settings.tenant, uri=url, init_catalog_tables="false")) as opened:
+    s3 = {"s3.endpoint": ledger.settings.s3.endpoint, "s3.region": "us-east-1"} if ledger.settings.s3.endpoint else {}
+    with closing(SqlCatalog(ledger.settings.tenant, uri=url, init_catalog_tables="false", **s3)) as opened:
         yield opened
 
 
@@ -38,12 +39,18 @@ def with_polars(ledger: Ledger, name: str, snapshot_id: int) -> pa.Table:
     os.environ.setdefault("POLARS_ICEBERG_PLANNER", "pyiceberg")  # else it warns that another package would be quicker
     with catalog(ledger) as opened:
         table = opened.load_table(str(ledger.tables.get(name).name))
-        return pl.scan_iceberg(table, snapshot_id=snapshot_id).collect().to_arrow()
+        s3 = ledger.settings.s3.endpoint
+        options = {"aws_endpoint_url": s3, "aws_region": "us-east-1", "aws_allow_http": "true"} if s3 else None
+        return pl.scan_iceberg(table, snapshot_id=snapshot_id, storage_options=options).collect().to_arrow()
 
 
 def with_duckdb(ledger: Ledger, name: str, snapshot_id: int) -> pa.Table:
     location = ledger.tables.publication(name).metadata_location  # type: ignore[union-attr]  # it is published
-    found = duckdb_session().sql(f"select * from iceberg_scan('{location}', snapshot_from_id => {snapshot_id})")
+    session = duckdb_session()
+    if endpoint := ledger.settings.s3.endpoint:
+        keys = f"key_id '{os.environ['AWS_ACCESS_KEY_ID']}', secret '{os.environ['AWS_SECRET_ACCESS_KEY']}', region 'us-east-1'"
+        session.execute(f"create secret (type s3, {keys}, endpoint '{endpoint.removeprefix('http://')}', url_style 'path', use_ssl false)")
+    found = session.sql(f"select * from iceberg_scan('{location}', snapshot_from_id => {snapshot_id})")
     return found.to_arrow_table()
 
 
@@ -51,11 +58,12 @@ def duckdb_session() -> Any:
     """DuckDB with its extensions, which are packages of their own."""
     import duckdb
     import duckdb_extension_avro
+    import duckdb_extension_httpfs
     import duckdb_extension_iceberg
 
     session = duckdb.connect(config={"allow_unsigned_extensions": "true"})
     session.execute("set timezone = 'UTC'")
-    for package in (duckdb_extension_avro, duckdb_extension_iceberg):
+    for package in (duckdb_extension_avro, duckdb_extension_httpfs, duckdb_extension_iceberg):
         (path,) = Path(str(package.__file__)).parent.rglob("*.duckdb_extension")
         session.execute(f"load '{path}'")
     return session

@@ -25,6 +25,8 @@ from psycopg import sql
 INITDB = ("--username=postgres", "--auth=trust", "--encoding=UTF8", "--no-locale", "--no-sync", "--no-instructions")
 ADDRESS = "-c listen_addresses=127.0.0.1 -c unix_socket_directories= -c port="
 SETTINGS = "-c max_connections=200 -c shared_buffers=64MB -c jit=off"
+# What is committed is in the log at once: slots read no further than that.
+LOGICAL = "-c wal_level=logical -c max_wal_senders=20 -c max_replication_slots=20 -c synchronous_commit=on"
 FORGETFUL = "-c fsync=off -c synchronous_commit=off -c full_page_writes=off"
 LOCK_OPTIONS = "-clock_timeout=10s"
 
@@ -41,7 +43,8 @@ class FailedServer(Exception):
 class Server:
     """A running server: its programs, the folder with its data and log, its port on the loopback.
 
-    One that is `durable` keeps what was committed when it goes down as in a crash; the others are faster.
+    One that is `durable` keeps what was committed when it goes down as in a crash; the others are faster. Of one that is `logical`,
+    changes can be read from slots.
     """
 
     programs: Path
@@ -49,6 +52,7 @@ class Server:
     port: int
     durable: bool = False
     database: str = "postgres"
+    logical: bool = False
 
     def url(self, database: str | None = None, schema: str | None = None) -> str:
         """Where to connect; with a schema (a lower-case name), unqualified names belong to it."""
@@ -74,8 +78,8 @@ class Server:
 
     def resume(self) -> None:
         """Come up again on the same port."""
-        kept = "" if self.durable else FORGETFUL
-        _run(self.programs / "pg_ctl", self.folder, "start", "-w", "-o", f"{SETTINGS} {kept} {ADDRESS}{self.port}")
+        more = f"{'' if self.durable else FORGETFUL} {LOGICAL if self.logical else ''}"
+        _run(self.programs / "pg_ctl", self.folder, "start", "-w", "-o", f"{SETTINGS} {more} {ADDRESS}{self.port}")
 
     def stop(self) -> None:
         _run(self.programs / "pg_ctl", self.folder, "stop", "-w", "-m", "immediate")
@@ -85,14 +89,14 @@ class Server:
             connection.execute(sql.SQL(statement).format(sql.Identifier(name)))
 
 
-def start(folder: Path, programs: Path | None = None, *, durable: bool = False) -> Server:
+def start(folder: Path, programs: Path | None = None, *, durable: bool = False, logical: bool = False) -> Server:
     """Start a new server in an empty folder, or one yet to be made. Raises MissingServer or FailedServer."""
     folder, programs = folder.resolve(), programs or find_programs([*system_folders(), *packaged_folders()])
     (folder / "data").mkdir(mode=0o700, parents=True)
     if account := _account():
         os.chown(folder / "data", account.pw_uid, account.pw_gid)
     _run(programs / "initdb", folder, *INITDB)
-    return _listen(programs, folder, durable=durable, attempts=5)
+    return _listen(Server(programs, folder, 0, durable, logical=logical), attempts=5)
 
 
 @contextmanager
@@ -164,15 +168,15 @@ def _account() -> pwd.struct_passwd | None:
     return others.get("postgres") or others.get("nobody") or next(iter(others.values()), None)
 
 
-def _listen(programs: Path, folder: Path, *, durable: bool, attempts: int) -> Server:
+def _listen(wanted: Server, attempts: int) -> Server:
     with socket.create_server(("127.0.0.1", 0)) as free:
-        server = Server(programs, folder, int(free.getsockname()[1]), durable)
+        server = replace(wanted, port=int(free.getsockname()[1]))
     try:
         server.resume()
     except FailedServer as failure:  # someone else may take the port between our look at it and the server's
         if attempts == 1 or "Address already in use" not in str(failure):
             raise
-        return _listen(programs, folder, durable=durable, attempts=attempts - 1)
+        return _listen(wanted, attempts - 1)
     return server
 
 

@@ -38,6 +38,7 @@ _SETTINGS = {
     "warehouse": str,
     "tenant": str,
     "metadata": str,
+    "metadata_compression": str,
     "lease_seconds": _NUMBER,
     "outage_seconds": _NUMBER,
     "max_connections": int,
@@ -72,6 +73,7 @@ _SECTIONS: dict[str, dict[str, Any]] = {
 
 
 METADATA = ("sync", "async", "off")
+COMPRESSIONS = ("none", "gzip")
 
 
 def check_metadata(mode: str) -> str:
@@ -232,6 +234,7 @@ class Settings:
     metadata: str = _setting(
         "when other engines see a new version, as Iceberg: `sync`, in its own commit; `async`, soon after; `off`, never", "async"
     )
+    metadata_compression: str = _setting("how Iceberg's metadata files are compressed: `none` or `gzip`", "none")
     lease_seconds: float = _setting("how long a run may be silent before it counts as lost", 60.0)
     outage_seconds: float = _setting("how long work in progress waits for a ledger that is away before it gives up", 300.0)
     max_connections: int = _setting(
@@ -262,6 +265,8 @@ class Settings:
         if not 0 <= self.outage_seconds < float("inf"):
             raise Invalid(f"outage_seconds must not be negative, not {self.outage_seconds}")
         check_metadata(self.metadata)
+        if self.metadata_compression not in COMPRESSIONS:
+            raise Invalid(f"metadata_compression cannot be {self.metadata_compression!r}: write none or gzip")
         if self.max_connections < 1:
             raise Invalid(f"max_connections must be at least 1, not {self.max_connections}")
         for name, place in self.subscribers.items():

@@ -13,13 +13,17 @@ AFTER_COMMIT = "after_commit"
 
 ALL = (BEFORE_WRITE, MID_WRITE, AFTER_WRITE, AFTER_STAGE, IN_TRANSACTION, AFTER_COMMIT)
 
+IN_LEASE = "in_lease"  # a process is about to lead
+AFTER_LEASE = "after_lease"
 BEFORE_EVENT = "before_event"
-AFTER_EVENT = "after_event"
+AFTER_EVENT = "after_event"  # `on_event` has returned, and nothing is written of it
 AFTER_REFRESH = "after_refresh"
+IN_PARKING = "in_parking"  # events that were given up are written as dead letters, and nothing is committed
 IN_SAVE = "in_save"
-AFTER_SAVE = "after_save"
+AFTER_SAVE = "after_save"  # the cursor is committed
 
-DELIVERY = (BEFORE_EVENT, AFTER_EVENT, AFTER_REFRESH, IN_SAVE, AFTER_SAVE)
+DELIVERY = (IN_LEASE, AFTER_LEASE, BEFORE_EVENT, AFTER_EVENT, AFTER_REFRESH, IN_PARKING, IN_SAVE, AFTER_SAVE)
+
 EXPIRED = "expired"
 STAGED = "staged"
 MARKED = "marked"

@@ -9,9 +9,14 @@ import shlex
 import subprocess
 import sys
 from pathlib import Path
+from textwrap import indent
 from typing import TYPE_CHECKING
 
+import psycopg
 import pytest
+
+from integration.source_database import need_driver
+from postgres_server import Server
 
 if TYPE_CHECKING:
     from pyspark.sql import SparkSession
@@ -76,15 +81,37 @@ def find_spec_of(name: str) -> bool:
         return False
 
 
+def test_the_guide_to_sources_runs(spark: SparkSession, postgres: Server, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    need_driver()
+    server = postgres.with_database("shop_of_the_guide")
+    with psycopg.connect(server.url(), autocommit=True) as shop:
+        shop.execute("create table orders (id bigint primary key, updated_at timestamptz not null, amount numeric(10, 2))")
+        shop.execute("insert into orders values (1, '2026-05-31Z', 5), (2, '2026-06-01Z', 10), (3, '2026-06-01Z', 20)")
+    monkeypatch.setenv("SHOP_URL", f"jdbc:postgresql://127.0.0.1:{server.port}/{server.database}")
+    monkeypatch.setenv("SHOP_USER", "postgres")
+    monkeypatch.setenv("SHOP_PASSWORD", "trusted-anyway")
+    run_page("docs/guides/sources.md", tmp_path, monkeypatch)
+
+
 def test_the_guide_to_maintenance_runs(spark: SparkSession, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     run_page("docs/guides/maintenance.md", tmp_path, monkeypatch)
 
 
-def test_the_example_pipeline_in_the_guide_is_valid() -> None:
+def test_the_guide_to_merging_runs(spark: SparkSession, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    run_page("docs/guides/merging.md", tmp_path, monkeypatch)
+
+
+def test_the_guide_to_change_capture_runs(spark: SparkSession, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    run_page("docs/guides/change-capture.md", tmp_path, monkeypatch)
+
+
+def test_the_example_pipelines_in_the_guide_are_valid() -> None:
     from lakeledger.control.documents import parse
 
-    ((_, text),) = blocks("docs/guides/pipelines.md", "yaml")
+    (_, text), *sources = blocks("docs/guides/pipelines.md", "yaml")
     assert [source.source_id for source in parse(text, "guide").modules[0].sources] == ["orders", "daily_revenue"]
+    for _, each in sources:
+        assert parse(f"modules:\n- module_name: guide\n  sources:\n{indent(each, '  ')}", "guide").modules[0].sources
 
 
 @pytest.mark.parametrize("page", sorted(str(path.relative_to(ROOT)) for path in [*ROOT.glob("*.md"), *ROOT.glob("docs/**/*.md")]))

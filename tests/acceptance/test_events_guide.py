@@ -68,3 +68,21 @@ def test_its_names_are_there() -> None:
     for _, place in table("name"):
         module, _, attribute = place.strip("`").rpartition(".")
         assert hasattr(importlib.import_module(module), attribute), place
+
+
+def test_the_guides_name_every_part_of_the_design() -> None:
+    publishing = (Path(__file__).parents[2] / "docs/guides/publishing.md").read_text(encoding="utf-8")
+    named = {name for line in (GUIDE + publishing).splitlines() if "`lakeledger." in line for name in re.findall(r"`(\w+)`", line)}
+    assert named >= {
+        "update_table_files",
+        "update_table_statistics",
+        "create_iceberg_snapshot",
+        "update_iceberg_metadata",
+        "insert_data",
+        "FileInfo",
+        "RegistryWatcher",
+        "EventStore",
+        "EventRouter",
+        "HealthMonitor",
+        "CircuitBreaker",
+    }
