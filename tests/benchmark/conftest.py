@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import statistics
 import time
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from typing import TYPE_CHECKING
 
 import pytest
@@ -13,8 +13,16 @@ if TYPE_CHECKING:
     from pyspark.sql import SparkSession
 
 
+@pytest.fixture(scope="session", autouse=True)
+def _java_as_users_have_it() -> Iterator[None]:
+    """Without the options that start tests sooner: one compiler alone makes code that is three times slower."""
+    with pytest.MonkeyPatch.context() as patch:
+        patch.delenv("SPARK_SUBMIT_OPTS", raising=False)
+        yield
+
+
 @pytest.fixture(scope="session")
-def spark() -> SparkSession:
+def spark(_java_as_users_have_it: None) -> SparkSession:
     from lakeledger.config import SparkSettings
     from lakeledger.pipelines.session import open_session
 

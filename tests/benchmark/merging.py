@@ -54,13 +54,13 @@ def changes(spark: SparkSession, path: Path, size: int, files: int, changed: int
     return spark.read.parquet(str(path))
 
 
-def by_hand(spark: SparkSession, current: list[Path], folder: Path, batch: DataFrame) -> None:
+def by_hand(spark: SparkSession, current: list[Path], batch: DataFrame) -> None:
     """What people write: the whole table joined with the changes and written again."""
     from pyspark.sql import functions as F
 
     table = spark.read.parquet(str(current[-1]))
     kept = table.join(F.broadcast(batch.select("id")), "id", "left_anti")
-    current.append(folder / f"hand-{len(current)}")
+    current.append(current[0].with_name(f"{current[0].name}-{len(current)}"))
     kept.unionByName(batch).write.parquet(str(current[-1]))
 
 
@@ -87,7 +87,7 @@ def measure(ledger: Ledger, folder: Path, size: int, files: int, rounds: int, ch
     actions: list[Callable[[], object]] = [
         lambda: ledger.merge(batch[0], f"u.{name}", keys=["id"], unique=True),
         lambda: ledger.merge(batch[0], f"d.{name}", keys=["id"]),
-        lambda: by_hand(spark, hand, folder, batch[0]),
+        lambda: by_hand(spark, hand, batch[0]),
         lambda: spark.sql(merge.format(f"delta.`{folder / 'delta' / name}`")).collect(),
         lambda: spark.sql(merge.format(f"ice.db.{name}")).collect(),
     ]
@@ -101,13 +101,14 @@ def measure(ledger: Ledger, folder: Path, size: int, files: int, rounds: int, ch
     print(
         f"{changed:,} changes in {share:.0%} of {files} files of {size:,} rows:"
         f" unique {unique:.1f} s ({unique / best:.2f}× the better of Delta and Iceberg),"
-        f" with dedupe {deduped:.1f} s, by hand {plain:.1f} s, Delta {delta:.1f} s, Iceberg {iceberg:.1f} s"
+        f" with dedupe {deduped:.1f} s, by hand {plain:.1f} s, Delta {delta:.1f} s, Iceberg {iceberg:.1f} s",
+        flush=True,
     )
 
 
 def main(folder: Path, size: int, files: int, rounds: int, changed: list[int], shares: list[float]) -> None:
     """Print what each costs."""
-    conf = {**CONF, "spark.sql.catalog.ice.warehouse": str(folder / "iceberg")}
+    conf = {**CONF, "spark.driver.memory": "4g", "spark.sql.catalog.ice.warehouse": str(folder / "iceberg")}
     spark = open_session(SparkSettings(master="local[2]", conf=conf, jars=("delta", "iceberg")))
     with lakeledger.open(f"sqlite:///{folder}/ledger.db", warehouse=str(folder / "warehouse"), spark=spark) as ledger:
         for number in changed:

@@ -39,15 +39,15 @@ def merge(context: Context, given: Given) -> Iterator[Rewrite]:
     """Rows of the table are replaced by newer ones of the same keys, or deleted; the others are new."""
     with _started(context, given) as plan:
         files = plan.known.files if plan.batch.truncates else candidates(plan.known.files, plan.batch, plan.whole)
-        touched, reached = plan.touched(files)
-        yield plan.rewrite(touched, reached)
+        with plan.matched(files) as (touched, there):
+            yield plan.rewrite(touched, there)
 
 
 @contextmanager
 def insert_only(context: Context, given: Given) -> Iterator[Rewrite]:
     """Rows whose keys the table has already are left out."""
     with _started(context, given) as plan:
-        yield plan.rewrite([], candidates(plan.known.files, plan.batch, plan.whole))
+        yield plan.rewrite([], plan.there(candidates(plan.known.files, plan.batch, plan.whole)))
 
 
 @contextmanager
@@ -59,7 +59,7 @@ def sync(context: Context, given: Given) -> Iterator[Rewrite]:
                 f"there are no rows to compare {given.spec.table} with, which would delete all that it has: "
                 "check the source; allow_empty=True lets it be emptied"
             )
-        yield plan.rewrite(plan.different(), plan.known.files, is_whole=True)
+        yield plan.rewrite(plan.different(), plan.there(plan.known.files), is_whole=True)
 
 
 @dataclass(frozen=True)
@@ -88,20 +88,42 @@ class _Plan:
             frame = frame.crossJoin(F.broadcast(self.cut)).withColumn(FLOOR, F.greatest(before, F.col(TRUNCATED))).drop(TRUNCATED)
         return frame
 
-    def touched(self, files: Sequence[DataFile]) -> tuple[list[DataFile], list[DataFile]]:
-        """Those of the files in which a row changes or goes, as far as keys and sequences tell, and those that have rows of the keys."""
+    @contextmanager
+    def matched(self, files: Sequence[DataFile]) -> Iterator[tuple[list[DataFile], DataFrame | None]]:
+        """Those of the files in which a row changes or goes, as far as keys and sequences tell, and the keys that both sides have.
+
+        The keys are kept for as long as the block, so that the files are read for them once.
+        """
         from pyspark.sql import functions as F
 
         if not files or not (self.batch.keys or self.batch.truncates):
-            return [], []
+            yield [], None
+            return
         columns, narrow = self.batch.columns, [name for name in self.frame.columns if name[0] == "b" and not name[1:].isdigit()]
         places = [*columns.keys, *([columns.sequence] if columns.sequence is not None and columns.sequence not in columns.keys else [])]
         rows = self._rows(files, places)
         batch = self.frame.select(*(f"b{place}" for place in columns.keys), *narrow)
         joined = rows.join(self.batch.spread(batch), on_keys(columns), "left" if self.batch.truncates else "inner")
-        found = joined.groupBy("t_file").agg(F.bool_or(Sides(columns, joined).may_change)).collect()
-        hits = self.known.find(row[0] for row in found)
-        return [hits[row[0]] for row in found if row[1]], list(hits.values())
+        changes = Sides(columns, joined).may_change.alias("changes")
+        pairs = joined.select(*(f"t{place}" for place in columns.keys), "t_file", changes)
+        if not self.batch.truncates:  # They match every row.
+            pairs = pairs.persist()
+        try:
+            found = pairs.groupBy("t_file").agg(F.bool_or("changes")).collect()
+            hits = self.known.find(row[0] for row in found)
+            there = self.there(list(hits.values())) if self.batch.truncates else pairs.drop("t_file", "changes") if hits else None
+            yield [hits[row[0]] for row in found if row[1]], there
+        finally:
+            pairs.unpersist()
+
+    def there(self, files: Sequence[DataFile]) -> DataFrame | None:
+        """The keys of the batch that rows of these files have."""
+        if not files:
+            return None
+        columns = self.batch.columns
+        rows = as_table(self.known.rows(self.session, files), columns, columns.keys)
+        keys = self.batch.frame.select(*(f"b{place}" for place in columns.keys))
+        return rows.join(self.batch.spread(keys), on_keys(columns), "left_semi").drop("t_there")
 
     def different(self) -> list[DataFile]:
         """The files in which a row is not the same as that of the batch, or is not among them."""
@@ -116,11 +138,11 @@ class _Plan:
         hits = joined.where(F.col("b_kind").isNull() | ~is_same).select("t_file").distinct().collect()
         return list(self.known.find(row[0] for row in hits).values())
 
-    def rewrite(self, touched: Sequence[DataFile], reached: Sequence[DataFile], *, is_whole: bool = False) -> Rewrite:
-        """The rows of these files and the new ones, which no file that is `reached` has."""
+    def rewrite(self, touched: Sequence[DataFile], there: DataFrame | None, *, is_whole: bool = False) -> Rewrite:
+        """The rows of these files and the new ones, whose keys are not `there`."""
         columns, batch = self.batch.columns, self.batch
         old = [self._kept(touched, is_whole=is_whole)] if touched else []
-        new = self._new(reached)
+        new = self._new(there)
         parts = [self._written(each) for each in (*old, new)]
         if (remembered := self.memory.rows(self.given, batch, self.frame)) is not None:
             parts.append(remembered)
@@ -166,17 +188,14 @@ class _Plan:
         kept = resolve(Sides(columns, joined), joined)
         return kept if self.batch.is_small else self._in_order(kept, len(touched))
 
-    def _new(self, reached: Sequence[DataFile]) -> DataFrame:
-        """The rows whose keys no file has."""
+    def _new(self, there: DataFrame | None) -> DataFrame:
+        """The rows whose keys the table does not have."""
         from pyspark.sql import functions as F
 
         columns = self.batch.columns
         rows = self.frame.where(F.col("b_kind") == UPSERT)
-        if reached:
-            there = as_table(self.known.rows(self.session, reached), columns, columns.keys)
-            keys = self.batch.frame.select(*(f"b{place}" for place in columns.keys))
-            matched = there.join(self.batch.spread(keys), on_keys(columns), "left_semi").drop("t_there")
-            rows = rows.join(self.batch.spread(matched), on_keys(columns), "left_anti")
+        if there is not None:
+            rows = rows.join(self.batch.spread(there), on_keys(columns), "left_anti")
         missing = {f"t{place}": nothing(type_) for place, type_ in enumerate(columns.types)}
         joined = rows.withColumns({**missing, "t_there": F.lit(False)})
         if self.batch.truncates:
