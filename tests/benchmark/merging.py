@@ -1,6 +1,7 @@
 """Changes merged by hand, through the ledger, by Delta and by Iceberg, in turns and in one session of a process of its own.
 
 python merging.py ROWS FILES ROUNDS CHANGES[,CHANGES] SHARE[,SHARE]
+python merging.py growth
 """
 
 from __future__ import annotations
@@ -10,7 +11,7 @@ import resource
 import statistics
 import sys
 import tempfile
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
 from pathlib import Path
 from typing import TYPE_CHECKING
 
@@ -21,7 +22,7 @@ from lakeledger.pipelines.session import open_session
 
 sys.path.insert(0, str(Path(__file__).parent.parent))
 from benchmark.appending import CONF
-from benchmark.conftest import alternate
+from benchmark.conftest import alternate, seconds
 
 if TYPE_CHECKING:
     from pyspark.sql import DataFrame, SparkSession
@@ -106,6 +107,39 @@ def measure(ledger: Ledger, folder: Path, size: int, files: int, rounds: int, ch
     )
 
 
+def grow(folder: Path) -> None:
+    """Print what the same small merge and one more row cost as the table grows, in rows and in files."""
+    spark = open_session(SparkSettings(master="local[2]", conf={"spark.driver.memory": "4g"}))
+    with lakeledger.open(f"sqlite:///{folder}/ledger.db", warehouse=str(folder / "warehouse"), spark=spark) as ledger:
+        for size, files in [
+            (1_000_000, 10),
+            (1_000_000, 10),
+            (10_000_000, 10),
+            (10_000_000, 100),
+            (2_000_000, 2_000),
+        ]:  # the first warms up
+            name = f"growth.t{size}_{files}"
+            ledger.overwrite(rows(spark, 0, size, files), name)
+            numbers = itertools.count(1)
+
+            def merge(size: int = size, files: int = files, name: str = name, numbers: Iterator[int] = numbers) -> float:
+                batch = changes(spark, folder / "changes", size, files, 10_000, 0.01, next(numbers))
+                ledger.settle()
+                return seconds(lambda: ledger.merge(batch, name, keys=["id"]))
+
+            def append(name: str = name, size: int = size) -> float:
+                ledger.settle()
+                return seconds(lambda: ledger.append(rows(spark, size * 2, size * 2 + 1, 1), name))
+
+            merged, appended = (statistics.median(action() for _ in range(5)) for action in (merge, append))
+            print(
+                f"{size:,} rows in {files:,} files: 10,000 changes in 1 % of the files (at least one) merged in {merged:.2f} s, "
+                f"one row appended in {appended * 1000:.0f} ms",
+                flush=True,
+            )
+    print(f"memory of the Python side: {resource.getrusage(resource.RUSAGE_SELF).ru_maxrss / 1024:.0f} MB")
+
+
 def main(folder: Path, size: int, files: int, rounds: int, changed: list[int], shares: list[float]) -> None:
     """Print what each costs."""
     conf = {**CONF, "spark.driver.memory": "4g", "spark.sql.catalog.ice.warehouse": str(folder / "iceberg")}
@@ -118,8 +152,11 @@ def main(folder: Path, size: int, files: int, rounds: int, changed: list[int], s
 
 
 if __name__ == "__main__":
-    size, files, rounds = (int(each) for each in sys.argv[1:4])
     with tempfile.TemporaryDirectory() as made:
+        if sys.argv[1:] == ["growth"]:
+            grow(Path(made))
+            sys.exit()
+        size, files, rounds = (int(each) for each in sys.argv[1:4])
         main(
             Path(made),
             size,

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import itertools
 import os
+import resource
 import statistics
 import subprocess
 import sys
@@ -76,6 +77,25 @@ def test_insert_of_a_million_rows(spark: SparkSession, tmp_path: Path, columns: 
     print(f"  overhead {overhead:+.1%} (median of paired ratios {paired:+.1%}), published by Astha meanwhile; target at most 5 %")
     print(f"  published in its commit {median_ms(sync):.0f} ms, {statistics.median(sync) / statistics.median(bare) - 1:+.1%}")
     print(f"  checksums of the last insert, in the background: {background * 1000:.0f} ms")
+
+
+def test_append_of_ten_million_rows(spark: SparkSession, tmp_path: Path) -> None:
+    frame = spark.range(10 * ROWS).selectExpr(*NARROW)
+    paths = (str(tmp_path / "bare" / str(number)) for number in itertools.count())
+    with lakeledger.open(f"sqlite:///{tmp_path}/ledger.db", spark=spark) as ledger:
+
+        def settle() -> None:
+            ledger.settle()
+            os.sync()
+
+        actions = [lambda: frame.write.parquet(next(paths)), lambda: ledger.append(frame, "bench.many")]
+        bare, kept = alternate(actions, 5, settle, warm_up=1)
+    overhead = statistics.median(kept) / statistics.median(bare) - 1
+    memory = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss / 1024
+    print(
+        f"append of {10 * ROWS:,} rows, median of 5: bare {median_ms(bare):.0f} ms, with the ledger {median_ms(kept):.0f} ms ({overhead:+.1%})"
+    )
+    print(f"  memory of the Python side: {memory:.0f} MB")
 
 
 def test_append_of_a_few_rows_beside_delta_and_iceberg() -> None:

@@ -13,9 +13,16 @@ import jars
 pytestmark = pytest.mark.bench
 
 
-def test_merge_of_changes_into_five_million_rows() -> None:
+def run(*arguments: str) -> None:
     """In a process of its own: the others' extensions would be in the way of every other figure."""
+    script = Path(__file__).with_name("merging.py")
+    print(subprocess.run([sys.executable, script, *arguments], check=True, capture_output=True, text=True).stdout)
+
+
+def test_merge_of_changes_into_five_million_rows() -> None:
     jars.fetch("delta", "iceberg")
-    arguments = ["5000000", "40", "3", "100000,1000000", "0.05,0.6"]
-    said = subprocess.run([sys.executable, Path(__file__).with_name("merging.py"), *arguments], check=True, capture_output=True, text=True)
-    print(said.stdout)
+    run("5000000", "40", "3", "100000,1000000", "0.05,0.6")
+
+
+def test_growth_of_the_table_that_is_merged_into() -> None:
+    run("growth")
