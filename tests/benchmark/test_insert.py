@@ -92,9 +92,8 @@ def test_append_of_ten_million_rows(spark: SparkSession, tmp_path: Path) -> None
         bare, kept = alternate(actions, 5, settle, warm_up=1)
     overhead = statistics.median(kept) / statistics.median(bare) - 1
     memory = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss / 1024
-    print(
-        f"append of {10 * ROWS:,} rows, median of 5: bare {median_ms(bare):.0f} ms, with the ledger {median_ms(kept):.0f} ms ({overhead:+.1%})"
-    )
+    print(f"append of {10 * ROWS:,} rows, median of 5:")
+    print(f"  bare {median_ms(bare):.0f} ms, with the ledger {median_ms(kept):.0f} ms ({overhead:+.1%})")
     print(f"  memory of the Python side: {memory:.0f} MB")
 
 
