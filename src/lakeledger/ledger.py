@@ -62,7 +62,7 @@ class Ledger(Writes):
         """Have a warehouse and a background of one's own, for that tenant."""
         self._warehouse = Warehouse(store, self.settings)
         self._made: tuple[Checksums, Sessions] | None = None
-        self._wire(store, this_worker())
+        self._wire(store, this_worker(self.settings.costs.usd_per_hour))
 
     def for_tenant(self, tenant: str) -> Ledger:
         """The same ledger for another tenant, over the same connections and the same Spark. Raises Invalid for what is no name.
@@ -252,6 +252,26 @@ class Ledger(Writes):
 
         context = replace(self.context(), wanted=Wanted(window, full_refresh))
         return preview(context, module, base, {name: str(value) for name, value in (parameters or {}).items()})
+
+    def sample_module(
+        self,
+        module: Module,
+        base: Path,
+        rows: int,
+        progress: Callable[[StepResult], None] = lambda _: None,
+        parameters: dict[str, Any] | None = None,
+    ) -> ModuleResult:
+        """Load at most so many rows of each active source of a module into a scratch table, which is replaced.
+
+        The rows are read as by a first load, and no position moves: the sources' own tables, quarantines and dead letters stay as they are.
+        A source that fails does not stop the others. Raises Conflict if another sample of the module is being taken.
+        """
+        from lakeledger.pipelines.sample import sample_module
+
+        kept = {**(parameters or {}), "sample": rows}
+        new = NewRun(f"sample:{module.module_name}", "manual", user_name(), parameters=kept, exclusive=True)
+        with self._begin(new) as run:
+            return sample_module(self.context(), run, module, base, rows, progress, parameters or {})
 
     def run_job(self, due: Due) -> Outcome:
         """Carry out a run of a local job, for a `Scheduler`. Raises Invalid, or Conflict if its module is running already."""

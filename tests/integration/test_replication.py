@@ -90,6 +90,12 @@ def behind(connection: psycopg.Connection[Any]) -> int:
     return lag(Replication(url_of(connection), "shop.customers"), SOURCE)
 
 
+def test_a_sample_of_the_table_makes_no_slot(sqlite_lake: Ledger, shop: psycopg.Connection[Any], spark: SparkSession) -> None:
+    with source(url_of(shop), sqlite_lake).sample(1).frame(spark) as frame:  # type: ignore[misc]
+        assert [(row["id"], row["_change_type"]) for row in frame.collect()] == [(1, "read")]
+    assert shop.execute("select count(*) from pg_replication_slots where database = current_database()").fetchone() == (0,)
+
+
 def test_the_table_is_copied_first_and_a_column_that_came_later_is_in_the_changes_after_it(
     sqlite_lake: Ledger, shop: psycopg.Connection[Any]
 ) -> None:

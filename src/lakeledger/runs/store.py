@@ -34,6 +34,7 @@ sql = load("lakeledger.runs")
 
 FIRST_ID = "00000000-0000-0000-0000-000000000000"
 LAST_ID = FIRST_ID.replace("0", "f")
+MS_PER_HOUR = 3_600_000
 
 _NEWEST: pages.Key = {"start_time": codec.to_time, "pipeline_logging_id": str}
 _IN_ORDER: pages.Key = {"step_index": int, "step_logging_id": str}
@@ -263,8 +264,12 @@ def finish_step(
     rows: int | None = None,
     size: int | None = None,
     metadata: Mapping[str, Any] | None = None,
+    usd_per_hour: float | None = None,
 ) -> Step:
-    """End a step. Raises NotFound, or Conflict if it has already ended."""
+    """End a step. Raises NotFound, or Conflict if it has already ended.
+
+    If it made something visible, `metadata` says where and how many bytes, with the names of seed 003; at a price, what its time cost.
+    """
     step = get_step(tx, step_id)
     if outcome.status in (Status.PENDING, Status.RUNNING):
         raise Invalid(f"a step cannot end as {outcome.status}")
@@ -272,6 +277,10 @@ def finish_step(
     if step.status == Status.PENDING:
         ending["duration_ms"] = None  # It never began.
     merged = {**step.metadata, **(metadata or {})} | ({"reason": outcome.reason} if outcome.status == Status.SKIPPED else {})
+    if step.committed_at:
+        merged |= {"destination_table": step.target_table, "bytes_processed": step.bytes_processed if size is None else size}
+    if usd_per_hour is not None and ending["duration_ms"] is not None:
+        merged["query_cost_usd"] = round(usd_per_hour * ending["duration_ms"] / MS_PER_HOUR, 6)
     row = tx.one(sql.finish_step, step_id=step_id, **ending, rows_processed=rows, bytes_processed=size, metadata=merged)
     if row is None:
         raise Conflict(f"step {step.step_name} of run {step.pipeline_logging_id} has already ended: {step.status}")

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable
 from contextlib import AbstractContextManager
 from dataclasses import dataclass, field
-from typing import TYPE_CHECKING, Any, Protocol
+from typing import TYPE_CHECKING, Any, Protocol, runtime_checkable
 
 from lakeledger.commit import Effect
 from lakeledger.db import Store
@@ -128,6 +128,15 @@ class Source(Protocol):
 
     def plan(self, seen: Seen) -> Reading | None:
         """What is new since the ledger last saw the source, or None. Raises Invalid for what must not be read."""
+        ...
+
+
+@runtime_checkable
+class Samples(Protocol):
+    """A source that has a quicker way to a few of its rows than to plan a load of all and to take some."""
+
+    def sample(self, rows: int) -> Reading:
+        """At least so many rows, if it has them. Registers, moves and makes nothing. Raises Invalid."""
         ...
 
 

@@ -98,13 +98,19 @@ class DebeziumFiles:
             detail=detail,
         )
 
+    def sample(self, rows: int) -> Reading:  # noqa: ARG002 - nobody knows how many events a file has
+        """The events of the first files."""
+        read = self.found.first_files()
+        detail: dict[str, Any] = {"files": len(read)}
+        return Reading(frame=lambda spark: self._frame(spark, read, None, detail), detail=detail)
+
     @contextmanager
-    def _frame(self, spark: SparkSession, read: list[SourceFile], seen: Seen, detail: dict[str, Any]) -> Iterator[DataFrame]:
+    def _frame(self, spark: SparkSession, read: list[SourceFile], seen: Seen | None, detail: dict[str, Any]) -> Iterator[DataFrame]:
         options = {name.lower(): value for name, value in self.found.declared.source_config.options.items()}
         paths = [literal(self.found.where.whole(file.path)) for file in read]
         lines = events.lines(spark, paths, whole=options.get("multiline", "false").lower() == "true")
-        batch = seen.marker.version if seen.marker else 0
-        frame, counts = decode(lines, self.config, batch, seen.given_columns)
+        batch = seen.marker.version if seen and seen.marker else 0
+        frame, counts = decode(lines, self.config, batch, seen.given_columns if seen else None)
         detail.update(counts)
         yield frame
 
