@@ -226,7 +226,7 @@ class AsthaSettings:
     breaker_failures: int = _setting(
         "after how many failures in a row a subscriber gets nothing more until `on_health` says that it is well", 5
     )
-    threads: int = _setting("how many events one subscriber is given at the same time, each of another table", 4)
+    threads: int = _setting("how many events one subscriber gets at the same time, each of another table", 4)
     lease_seconds: float = _setting("how long the process that delivers may be silent before another one takes over", 6.0)
     alarm_seconds: float = _setting("how long the oldest event may wait for a subscriber before that is reported as an error", 3_600.0)
 

@@ -69,7 +69,7 @@ class Outcome:
 @click.command()
 @click.argument("file", required=False, type=click.Path(path_type=Path))
 @click.option("--module", metavar="NAME", help="Run only this module.")
-@click.option("--control", "control_table", metavar="TABLE", help="Run what this control table says, instead of a file.")
+@click.option("--control", "control_table", metavar="TABLE", help="Run what this control table declares, instead of a file.")
 @click.option("--source", metavar="ID", help="With --module: run only this source of the module.")
 @click.option("--only-failed", is_flag=True, help="Run only the sources that did not complete in the module's last run.")
 @click.option("--from", "since", metavar="VALUE", help="With --to: load this window of the watermark again; the position stays.")
@@ -192,7 +192,7 @@ def _confirm_refresh(options: Options, modules: Sequence[Module]) -> None:
     """Ask before tables are replaced. Raises Invalid where nobody can answer."""
     tables = ", ".join(sorted({each.target for module in modules for each in module.sources if each.is_active and each.target}))
     if options.as_json or not sys.stdin.isatty():
-        raise Invalid(f"a full refresh replaces {tables}: add --yes if that is meant")
+        raise Invalid(f"a full refresh replaces {tables}: add --yes to confirm")
     click.confirm(f"Read everything again and replace {tables}?", abort=True, err=True)
 
 

@@ -182,6 +182,6 @@ def _has_log_settings() -> bool:
 def _reason(error: Exception) -> str:
     """The telling line of an error, which for one of the JVM stands below py4j's introduction."""
     if "JAVA_GATEWAY_EXITED" in str(error):
-        return "its JVM ended at once and said why on stderr"
+        return "its JVM ended at once; the reason is on stderr"
     lines = str(error).strip().splitlines() or [type(error).__name__]
     return next((line.removeprefix(": ") for line in lines[1:2] if line.startswith(": ")), lines[0]).rstrip(".")

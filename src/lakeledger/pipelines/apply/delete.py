@@ -131,7 +131,7 @@ def _check(where: str) -> None:
     if tree.find(exp.Query):
         raise Invalid(f"the condition {where!r} asks another table: read the values before, and name them")
     if restless:
-        raise Invalid(f"the condition {where!r} asks the clock or chance: write the value that is meant")
+        raise Invalid(f"the condition {where!r} asks the clock or chance: write the value itself")
 
 
 def _parts(where: str, fields: Mapping[str, Mapping[str, Any]]) -> Iterator[Keys]:

@@ -193,7 +193,7 @@ def _with_bad_rows(
     from pyspark.sql.types import StringType
 
     if schema is None:
-        raise Invalid(f"bad rows of {source.path} cannot be told without a schema: declare source_config.schema")
+        raise Invalid(f"bad rows of {source.path} cannot be recognised without a schema: declare source_config.schema")
     given = {name: value for name, value in options.items() if name.lower() not in ("mode", "columnnameofcorruptrecord")}
     reader = spark.read.format(source.format).options(**given)
     has_text = source.format in ("csv", "json")
