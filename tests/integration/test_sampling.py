@@ -123,7 +123,9 @@ modules:
 
 
 @pytest.mark.usefixtures("quiet")
-def test_a_sample_shows_rows_and_where_they_are_and_what_failed(spark: SparkSession, project: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_a_sample_shows_rows_and_where_they_are_and_what_failed(
+    spark: SparkSession, project: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
     monkeypatch.chdir(project)
     at = ["--url", "sqlite:///ledger.db"]
     text = shown("run", "shop.yaml", "--sample", "2", *at, code=3)

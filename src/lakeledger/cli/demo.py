@@ -189,7 +189,7 @@ def _print_history(shop: Demo, counted: Tally) -> None:
     rows = [
         (
             row["city"],
-            show.moment(row["updated_at"]) or "",
+            f"{row['updated_at']:%Y-%m-%d %H:%M}",
             str(row["__START_AT"][0]),
             str(row["__END_AT"][0]) if row["__END_AT"] else "",
             "yes" if row["__CURRENT"] else "",

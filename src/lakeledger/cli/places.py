@@ -142,7 +142,7 @@ def type_option(marker_type: str | None) -> str:
     return f" --type {marker_type}" if marker_type else ""
 
 
-def _words(kind: str, document: dict[str, Any]) -> str:
+def _words(kind: str, document: dict[str, Any]) -> str:  # noqa: C901 - one for each kind of position
     match kind, document:
         case "files", {"files": int(count)}:
             words = show.plural(count, "file")

@@ -84,7 +84,9 @@ def show_run(options: Options, run_id: str, limit: int, after: str | None) -> No
         return
     show.print_facts(_facts(run))
     if steps:
-        show.print_table(["#", "~step", "type", "~target", "status", ">rows", ">size", ">took", ">USD", "+detail"], [_step_row(step) for step in steps])
+        show.print_table(
+            ["#", "~step", "type", "~target", "status", ">rows", ">size", ">took", ">USD", "+detail"], [_step_row(step) for step in steps]
+        )
     names = {run.id: "run", **{step.id: step.step_name for step in steps}}
     show.print_table(["~changes", "state", "at", "~reason"], [_transition_row(each, names) for each in transitions])
     show.print_more(steps.next)
