@@ -64,6 +64,7 @@ def _result(context: Context, module: str, source: AnySource, rows: int, progres
     try:
         with step:
             if isinstance(source, TaskSource):
+                made = replace(made, target="")
                 step.skip(f"a {source.transformation_config.task_type} task has no rows of its own to sample")
             else:
                 made = replace(made, loaded=_sample(context, module, source, table, rows, step))
