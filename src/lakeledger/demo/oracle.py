@@ -100,10 +100,12 @@ def read_rows(ledger: Ledger, table: str, columns: list[str] | None = None) -> l
     """A small table's rows. Ledger tables are plain Parquet files, so this needs no Spark."""
     from pyarrow.parquet import ParquetFile
 
-    view = ledger.tables.view(table)
+    view, metadata = ledger.tables.view(table), ledger.tables.metadata(table)
+    fields = metadata.schema["fields"] if metadata else []
+    names = {field["physical_name"]: field["name"] for field in fields if columns is None or field["name"] in columns}
     storage = Storage(view.table.location, ledger.settings.s3)
     files = [ParquetFile(storage.inner(path), filesystem=storage.filesystem) for path in view.file_paths]
-    return [row for file in files for row in file.read(columns).to_pylist()]
+    return [{names[name]: value for name, value in row.items()} for file in files for row in file.read(list(names)).to_pylist()]
 
 
 def _figures(ledger: Ledger, table: str) -> Figures:
