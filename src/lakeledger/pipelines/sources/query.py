@@ -79,7 +79,8 @@ class IncrementalQuery:
                 raise Invalid(f"{self.name.name} reads no ledger table {name}: it reads {there}{suggest(name, list(views))}")
         if not names:
             raise Invalid(
-                f"{self.name.name} reads no table that the ledger has, so nothing of it is new: load its tables first, or use load_type full"
+                f"{self.name.name} reads no table that the ledger has, so nothing of it is new: load its tables first, "
+                "or use load_type full"
             )
         return {by_key[codec.fold(name)]: views[by_key[codec.fold(name)]] for name in names}
 
