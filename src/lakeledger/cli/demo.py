@@ -183,8 +183,8 @@ def _print_events(counted: Tally) -> None:
 
 
 def _print_history(shop: Demo, counted: Tally) -> None:
-    """The versions of whoever has the most."""
-    chosen = max(counted.history, key=lambda number: (len(counted.history[number]), -number))
+    """The versions of whoever has the most, of those who are left."""
+    chosen = max(counted.customers, key=lambda number: (len(counted.history[number]), -number))
     found = [row for row in shop.read(oracle.HISTORY) if row["customer_id"] == chosen]
     rows = [
         (
