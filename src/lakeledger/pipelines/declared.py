@@ -10,6 +10,7 @@ from lakeledger.pipelines import Context, bad_rows
 from lakeledger.pipelines.apply import Mode, Write
 from lakeledger.pipelines.apply.changes import Changes
 from lakeledger.pipelines.load import Loaded, load
+from lakeledger.pipelines.naming import Naming
 from lakeledger.pipelines.partitions import quote
 from lakeledger.pipelines.sources import NEWS
 from lakeledger.pipelines.sources.declared import Declared
@@ -52,6 +53,7 @@ def declared_write(declared: Declared) -> Write:
         changes=changes,
         drift=target.schema_drift,
         optional_columns=config.optional_columns if isinstance(config, FilesConfig) else (),
+        naming=Naming.of_target(target),
     )
 
 

@@ -14,12 +14,13 @@ from lakeledger.names import TableName
 from lakeledger.runs import store as run_store
 from lakeledger.sync import Source, SourceFile
 from lakeledger.sync.positions import store as positions
-from lakeledger.sync.schemas import NewSchema
+from lakeledger.sync.schemas import NewSchema, blocked
 from lakeledger.sync.schemas import store as schemas
 from lakeledger.tables.change import check_unmoved
 
 if TYPE_CHECKING:
     from lakeledger.pipelines.apply import Read
+    from lakeledger.pipelines.breaking import Consequence
 
 PRODUCER = "ingestion.v1"
 
@@ -128,3 +129,17 @@ class SourceSchema:
 
     def write(self, tx: Transaction, committed: Commit) -> None:
         schemas.register(tx, self.schema, committed.run.worker_instance or PRODUCER)
+
+
+@dataclass(frozen=True)
+class SettledSchema:
+    """That a load of a source went through whose schema somebody had to accept, or that nothing blocks any more."""
+
+    source: Source
+    table: str
+    consequences: tuple[Consequence, ...] = ()
+
+    def write(self, tx: Transaction, committed: Commit) -> None:  # noqa: ARG002 - it is about the source
+        for each in self.consequences:
+            blocked.allow(tx, self.source, self.table, each.change, each.effect, each.because)
+        blocked.settle(tx, self.source)

@@ -8,11 +8,11 @@ from datetime import datetime
 from decimal import Decimal, InvalidOperation
 from typing import Any, Literal
 
-from lakeledger import clock
+from lakeledger import clock, codec
 from lakeledger.lake import Bounds
 from lakeledger.names import TableName
 from lakeledger.runs import Counters
-from lakeledger.tables.schema import Field, Schema
+from lakeledger.tables.schema import Field, Schema, renamed
 
 Operation = Literal["append", "overwrite", "merge", "sync", "delete", "replace", "alter"]
 # What leaves the table with the same rows.
@@ -85,6 +85,14 @@ class TableMetadata:
     def keys(self) -> tuple[str, ...]:
         """The physical names of the columns by which rows are found."""
         return tuple(self.properties.get(KEYS, ()))
+
+    def renamed(self, names: Mapping[int, str]) -> TableMetadata:
+        """The same with other names of some columns, by their ids."""
+        if not names:
+            return self
+        now = {codec.fold(field["name"]): names[field["id"]] for field in self.schema["fields"] if field["id"] in names}
+        partition_by = [now.get(codec.fold(name), name) for name in self.partition_by]
+        return replace(self, schema=renamed(self.schema, names), partition_by=partition_by)
 
 
 @dataclass(frozen=True)
@@ -221,7 +229,8 @@ class Change:
     With a `batch_id`, the same batch is applied once; a change without one follows the others of its commit. `counters` come from whoever
     computed the rows. `schema_version` is the one that the files were written for. A `replace` has the same rows in other files.
     What `is_published` is seen by other engines from the same moment. `keys` are the physical names of the columns by which the table's
-    rows are found, whose bounds are kept from then on. `beside` are columns of other tables that its files may have, too.
+    rows are found, whose bounds are kept from then on. `beside` are columns of other tables that its files may have, too. `renames` are
+    columns that get another name before anything else, by their ids.
     """
 
     table: TableName
@@ -242,6 +251,7 @@ class Change:
     is_published: bool = False
     keys: tuple[str, ...] = ()
     beside: tuple[Field, ...] = ()
+    renames: Mapping[int, str] = field(default_factory=dict)
 
     @property
     def is_news(self) -> bool:

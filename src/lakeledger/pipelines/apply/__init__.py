@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
 from contextlib import AbstractContextManager
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from typing import TYPE_CHECKING, Any, Literal, Protocol
 
 from lakeledger.commit import Effect
@@ -12,6 +12,7 @@ from lakeledger.errors import Failed
 from lakeledger.pipelines import Context
 from lakeledger.pipelines.apply.changes import Changes
 from lakeledger.pipelines.effects import NO_VOLUME, Volume
+from lakeledger.pipelines.naming import AS_IS, Naming
 from lakeledger.runs import Counters
 from lakeledger.sync import Advance, Source
 from lakeledger.tables import Layout, NewFile, Table, TableMetadata, TableName
@@ -93,8 +94,8 @@ class Write:
     sees that before the commit, and refuses the rows by raising (Refused, with why), or adds effects. Only what `is_ingestion` is told
     as such, with what is known of the slice of the source (`volume`). `metadata` says when other engines see it, if not as the table or
     the ledger does. `changes` says how rows are matched with those of the table, for the modes that do. `drift` says what becomes of
-    columns that the table does not have; those that are `optional_columns` may be missing then. If `look` sets bad rows aside, no table
-    gets the columns that say why one is bad.
+    columns that the table does not have; those that are `optional_columns` may be missing then. `naming` says which columns of the table
+    those of the rows are. If `look` sets bad rows aside, no table gets the columns that say why one is bad.
     """
 
     table: TableName
@@ -117,6 +118,7 @@ class Write:
     changes: Changes | None = None
     drift: Drift = "freeze"
     optional_columns: tuple[str, ...] = ()
+    naming: Naming = AS_IS
     sets_bad_rows_aside: bool = False
 
     @property
@@ -135,13 +137,21 @@ class Write:
 
 @dataclass(frozen=True)
 class Target:
-    """The table as it was when the write was planned."""
+    """The table as it was when the write was planned, but for the columns that it renames, by their ids; `before` is its very schema."""
 
     table: Table | None
     metadata: TableMetadata | None
     location: str
     layout: Layout
     publishing: str = "async"
+    before: Schema | None = None
+    renames: Mapping[int, str] = field(default_factory=dict)
+
+    def renamed(self, names: Mapping[int, str]) -> Target:
+        """The same with further columns renamed."""
+        if self.metadata is None or not names:
+            return self
+        return replace(self, metadata=self.metadata.renamed(names), renames={**self.renames, **names})
 
     @property
     def base_version(self) -> int:
