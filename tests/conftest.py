@@ -5,6 +5,7 @@ from __future__ import annotations
 import os
 import uuid
 from collections.abc import Iterator
+from contextlib import suppress
 from pathlib import Path
 from typing import TYPE_CHECKING
 
@@ -128,7 +129,7 @@ def spark() -> SparkSession:
     from lakeledger.pipelines.session import open_session
 
     where = os.environ.get("LAKELEDGER_TEST_SPARK", "local[2]")
-    drivers = jdbc_drivers()
+    drivers = connectors()
     if where == "connect":
         return open_session(SparkSettings(remote="local[2]", conf=SPARK_CONF, jars=drivers))
     if where.startswith("sc://"):
@@ -137,13 +138,14 @@ def spark() -> SparkSession:
     return open_session(SparkSettings(master=where, conf=SPARK_CONF, jars=drivers))
 
 
-def jdbc_drivers() -> tuple[str, ...]:
-    """The JARs of the databases that are read as sources, if they are here or can be fetched: a session cannot get them later."""
-    try:
-        jars.fetch("postgresql")
-    except jars.MissingJars:
-        return ()
-    return ("postgresql",)
+def connectors() -> tuple[str, ...]:
+    """The JARs of what is read as a source, if they are here or can be fetched: a session cannot get them later."""
+    found = []
+    for name in ("postgresql", "avro"):
+        with suppress(jars.MissingJars):
+            jars.fetch(name)
+            found.append(name)
+    return tuple(found)
 
 
 @pytest.fixture

@@ -11,6 +11,7 @@ from lakeledger.commit import Effect
 from lakeledger.db import Store
 from lakeledger.errors import Invalid
 from lakeledger.names import TableName
+from lakeledger.pipelines.breaking import Accepted, accepted
 from lakeledger.pipelines.effects import NO_VOLUME, Volume
 from lakeledger.sync import Advance, Marker, SourceFile
 from lakeledger.sync import Source as SourceName
@@ -59,6 +60,10 @@ class Seen:
         fields = [field for field in shown(self.metadata.schema)["fields"] if field["name"] not in HISTORY]
         return {**self.metadata.schema, "fields": fields}
 
+    def accepted(self) -> Accepted:
+        """What somebody accepted of changes of the source."""
+        return accepted(self._store, self.source)
+
     def origins(self) -> set[str | None]:
         """The sources that brought rows into the table, ever, by their names; None stands for rows that no source brought."""
         if self.table is None:
@@ -100,7 +105,7 @@ class Reading:
     version of the target that the rows are computed from. `summary` is kept with the table's version, `detail` with the step, and
     `volume` says which rows they are. Rows that are a slice of the source must not replace a table, and those of which `repeats` says
     why they may be in the table already must not be appended. `wanted` is what was asked for: a source that knows nothing of windows or
-    full refreshes gives news, and is then not taken for what it is not.
+    full refreshes gives news, and is then not taken for what it is not. Rows that are `is_named` have the names of the table already.
     """
 
     frame: Callable[[SparkSession], AbstractContextManager[DataFrame]] | None
@@ -116,6 +121,7 @@ class Reading:
     is_slice: bool = False
     wanted: Wanted = NEWS
     repeats: str | None = None
+    is_named: bool = False
 
 
 class Source(Protocol):

@@ -94,6 +94,7 @@ class DebeziumFiles:
         return replace(
             reading,
             frame=lambda spark: self._frame(spark, read, seen, detail),
+            is_named=False,
             batch_id=codec.digest([reading.batch_id, asdict(self.config)]) if reading.batch_id else None,
             detail=detail,
         )

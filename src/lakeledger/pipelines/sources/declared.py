@@ -14,12 +14,16 @@ from lakeledger.control.tasks import SqlTask
 from lakeledger.errors import Invalid
 from lakeledger.lake import StoredFile
 from lakeledger.pipelines import Context, sql_task
+from lakeledger.pipelines.apply.changes import RESCUED
+from lakeledger.pipelines.breaking import Accepted
 from lakeledger.pipelines.effects import MovedFiles, ReadFiles
+from lakeledger.pipelines.naming import Naming
 from lakeledger.pipelines.sources import Reading, Seen, files, refuse_lost_position
 from lakeledger.pipelines.sources.query import IncrementalQuery
 from lakeledger.sync import Advance, SourceFile
 from lakeledger.sync import Source as SourceName
-from lakeledger.tables.schema import Schema, shown
+from lakeledger.sync.schemas import EvolutionType
+from lakeledger.tables.schema import Schema, renamed
 
 if TYPE_CHECKING:
     from pyspark.sql import DataFrame, SparkSession
@@ -57,11 +61,9 @@ class DeclaredFiles:
         moved = (MovedFiles(self.name, planned.moved),) if planned.moved else ()
         if not planned.files:
             return Reading(None, move=move, effects=moved, detail=detail, message=f"nothing new, {renamed}")
-        # The table's own schema, unless its rows are replaced: what was inferred once is not inferred again.
-        is_fixed = self.declared.write_mode == "append" and not is_full and self.declared.target_config.schema_drift == "freeze"
-        schema = shown(seen.metadata.schema) if seen.metadata and is_fixed else None
+        spec, schema = self._files(seen.accepted(), is_full=is_full), self._table_schema(seen)
         return Reading(
-            frame=lambda spark: self._frame(spark, planned.files, schema),
+            frame=lambda spark: self._frame(spark, spec, planned.files, schema),
             # The same content may come again after another: what tells two appends of it apart is where the source stood.
             batch_id=None if seen.wanted.full_refresh else self._batch_id(planned.files, None if is_full or not version else version),
             move=move,
@@ -70,17 +72,40 @@ class DeclaredFiles:
             summary={"source": self.name.name, "source_files": len(planned.files)},
             wanted=replace(seen.wanted, window=None),
             is_slice=not is_full,
+            is_named=True,
             detail={**detail, "position": {"before": seen.marker.position_data if seen.marker else None, "after": move.to.document()}},
         )
 
     @contextmanager
-    def _frame(self, spark: SparkSession, read: list[SourceFile], table_schema: Schema | None) -> Iterator[DataFrame]:
-        config = self.declared.source_config
-        keeps_bad_rows = self.declared.target_config.bad_rows == "quarantine"
-        spec = files.Files(
-            config.path, config.format, config.schema_text, config.options, config.changed_files, config.optional_columns, keeps_bad_rows
-        )
+    def _frame(self, spark: SparkSession, spec: files.Files, read: list[SourceFile], table_schema: Schema | None) -> Iterator[DataFrame]:
         yield files.read(spark, spec, read, table_schema, self.where)
+
+    def _files(self, allowed: Accepted, *, is_full: bool) -> files.Files:
+        config, target = self.declared.source_config, self.declared.target_config
+        is_frozen, is_append = target.schema_drift == "freeze", self.declared.write_mode == "append"
+        return files.Files(
+            config.path,
+            config.format,
+            config.schema_text,
+            config.options,
+            config.changed_files,
+            config.optional_columns,
+            keeps_bad_rows=target.bad_rows == "quarantine",
+            naming=Naming.of_target(target),
+            may_lack=allowed.columns(EvolutionType.DROP_COLUMN),
+            # By the table's own schema: what was inferred once is not inferred again, unless something else was accepted.
+            is_fixed=is_append and not is_full and is_frozen and not allowed.is_open,
+            drift=target.schema_drift,
+        )
+
+    def _table_schema(self, seen: Seen) -> Schema | None:
+        """The columns that files have to have: the table's, unless its rows are replaced, under the names that they have now."""
+        target, columns = self.declared.target_config, seen.given_columns
+        is_anew = seen.wanted.full_refresh and self.declared.write_mode == "append"
+        if columns is None or is_anew or self.declared.write_mode == "overwrite":
+            return None
+        named = renamed(columns, Naming.of_target(target).renames(str(target.name), columns))
+        return {**named, "fields": [field for field in named["fields"] if field["name"] != RESCUED]}
 
     def _found(self) -> list[StoredFile]:
         path = self.declared.source_config.path
