@@ -22,6 +22,8 @@ NO_NEWS: tuple[Operation, ...] = ("replace", "alter")
 KEYS = "keys"
 # And the one that has the types of columns of other tables that its files may have, too, by their physical names.
 BESIDE = "beside"
+# What a version's summary has of the versions whose rows it took back.
+TAKEN_BACK = "taken_back"
 # What lets other engines see a version.
 Trigger = Literal["commit", "time", "size", "manual", "query"]
 
@@ -154,6 +156,28 @@ class Snapshot:
     metadata_location: str | None = None
     iceberg_snapshot_id: int | None = None
     publish_trigger: Trigger | None = None
+
+
+@dataclass(frozen=True)
+class Brought:
+    """A version of a table as the run that made it left it, whether it has expired since or not."""
+
+    table_id: str
+    schema_name: str
+    table_name: str
+    version: int
+    operation: str
+    summary: dict[str, Any]
+    run_id: str
+    committed_at: datetime
+
+    @property
+    def table(self) -> TableName:
+        return TableName(self.schema_name, self.table_name)
+
+    @property
+    def added_files(self) -> int:
+        return int(self.summary.get("added_files", 0))
 
 
 @dataclass(frozen=True)

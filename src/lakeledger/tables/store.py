@@ -14,7 +14,19 @@ from lakeledger.db.queries import load
 from lakeledger.errors import Invalid, NotFound
 from lakeledger.names import TableName
 from lakeledger.runs.explain import Visible
-from lakeledger.tables.model import NO_NEWS, DataFile, Layout, Publication, Snapshot, Table, TableMetadata, TableStats, View
+from lakeledger.tables.model import (
+    NO_NEWS,
+    TAKEN_BACK,
+    Brought,
+    DataFile,
+    Layout,
+    Publication,
+    Snapshot,
+    Table,
+    TableMetadata,
+    TableStats,
+    View,
+)
 from lakeledger.tables.schema import Schema
 
 sql = load("lakeledger.tables")
@@ -133,6 +145,32 @@ def versions_of_run(tx: Transaction, run_id: str) -> list[Visible]:
         )
         for row in tx.all(sql.versions_of_run, run_id=run_id)
     ]
+
+
+def versions_of_runs(tx: Transaction, run_ids: list[str]) -> list[Brought]:
+    """What these runs have committed, by table and in order, also with versions that have expired."""
+    return [Brought(**row) for row in tx.all(sql.versions_of_runs, runs=run_ids)]
+
+
+def versions_taken_back(tx: Transaction, table_id: str) -> set[int]:
+    """The versions of a table whose rows a later one took back."""
+    return {version for row in tx.all(sql.deletes, table_id=table_id) for version in row["summary"].get(TAKEN_BACK, ())}
+
+
+def operation_of(tx: Transaction, table_id: str, version: int) -> str | None:
+    """What a version did, also one that has expired."""
+    row = tx.one(sql.operation_of, table_id=table_id, version=version)
+    return row["operation"] if row else None
+
+
+def files_of_versions(tx: Transaction, table_id: str, versions: list[int]) -> list[DataFile]:
+    """The files that these versions added, as far as they are known, live and retired."""
+    return [DataFile(**row) for row in tx.all(sql.files_of_versions, table_id=table_id, versions=versions)]
+
+
+def tables_of_source(tx: Transaction, source: str) -> list[TableName]:
+    """The tables that a source has brought rows to, ever."""
+    return [TableName(row["schema_name"], row["table_name"]) for row in tx.all(sql.tables_of_source, source=source)]
 
 
 def find_snapshot(tx: Transaction, table: Table, snapshot_id: str) -> Snapshot | None:

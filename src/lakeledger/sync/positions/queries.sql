@@ -25,6 +25,11 @@ update sync_markers
  where tenant_id = :tenant_id and id = :id and version = :version
 returning *
 
+-- name: remove_marker
+-- Its history and its files go with it.
+delete from sync_markers where tenant_id = :tenant_id and id = :id and version = :version
+returning id
+
 -- name: add_history
 insert into sync_marker_history (
     id, tenant_id, marker_id, version, position_kind, position_data, order_key, updated_at, updated_by, sync_run_id, forced, reason,

@@ -5,11 +5,13 @@ from __future__ import annotations
 from collections.abc import Iterable, Mapping
 from datetime import datetime
 
-from lakeledger import clock
+from lakeledger import clock, codec
 from lakeledger.db import Row, Transaction, pages
 from lakeledger.db.pages import Page
 from lakeledger.db.queries import load
 from lakeledger.errors import Conflict, NotFound
+from lakeledger.runs import Transition
+from lakeledger.runs import store as run_store
 from lakeledger.sync.kinds.order import have_one_order, order_class
 from lakeledger.sync.model import Advance, Marker, MarkerChange, Source, SourceFile
 
@@ -74,6 +76,25 @@ def advance(tx: Transaction, move: Advance, by: str, run_id: str | None = None, 
         appended_rows=appended_rows,
     )
     return marker
+
+
+def remove(tx: Transaction, marker: Marker, reason: str | None, by: str) -> None:
+    """Forget where a source stands, with its history and its files; that it was removed is kept. Raises Conflict if it has moved since."""
+    name = marker.source.name
+    if tx.one(sql.remove_marker, id=marker.id, version=marker.version) is None:
+        raise Conflict(f"the position of {name} was moved by somebody else: look at it again, and try again", retryable=True)
+    stood = f"it stood at version {marker.version}, {codec.to_json(marker.position_data)}"
+    why = f"{reason}; {stood}" if reason else stood
+    run_store.note_transition(tx, "position", _removal_id(marker.source), f"version {marker.version}", "REMOVED", why, by)
+
+
+def removals(tx: Transaction, source: Source) -> list[Transition]:
+    """When, why and by whom positions of that source were removed, the oldest first."""
+    return run_store.transitions(tx, _removal_id(source))
+
+
+def _removal_id(source: Source) -> str:
+    return f"{source.key}:{source.marker_type}"
 
 
 def stands_at(tx: Transaction, move: Advance) -> bool:
