@@ -16,6 +16,7 @@ from lakeledger.sync.lost_steps import note_lost_step
 from lakeledger.tables.warehouse import Warehouse
 
 if TYPE_CHECKING:
+    from lakeledger.adoption import Adoption
     from lakeledger.batches import Batches
     from lakeledger.columns import Columns
     from lakeledger.events import Changes
@@ -113,6 +114,13 @@ class Slices:
         from lakeledger.columns import Columns
 
         return Columns(self.store, self._warehouse.path, self._right, self.publisher)
+
+    @property
+    def adoption(self) -> Adoption:
+        """What takes tables of others into the ledger."""
+        from lakeledger.adoption import Adoption
+
+        return Adoption(self.store, self._warehouse.claim, self.settings.s3, self._right, self.publisher)
 
     @property
     def batches(self) -> Batches:

@@ -105,7 +105,10 @@ class FilesConfig(Part):
     format: Literal["csv", "json", "parquet", "orc", "text", "debezium"] = "csv"
     schema_text: str | None = Field(None, alias="schema")
     options: dict[str, Text] = Field(default_factory=dict)
-    changed_files: Literal["refuse", "load", "ignore"] = "refuse"
+    changed_files: Literal["refuse", "load", "ignore", "replace"] = Field(
+        "refuse",
+        description="What becomes of a file that was read and then changed: replace exchanges its rows in the table for the new ones.",
+    )
     optional_columns: tuple[Text, ...] = Field(
         (), description="Columns (or `column.field`) that may be missing from a file; its rows have NULL there."
     )

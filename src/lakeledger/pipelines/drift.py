@@ -11,7 +11,7 @@ from lakeledger.pipelines.apply import Drift
 from lakeledger.pipelines.apply.changes import CHANGE_TYPE, RESCUED, SEQUENCE, UNSET, Changes
 from lakeledger.pipelines.partitions import quote
 from lakeledger.pipelines.quarantine import RESERVED
-from lakeledger.tables.schema import Field, Schema, normalise, shown, type_text, widens
+from lakeledger.tables.schema import SOURCE_FILE, Field, Schema, normalise, shown, type_text, widens
 
 if TYPE_CHECKING:
     from pyspark.sql import Column, DataFrame
@@ -58,7 +58,7 @@ def fitted(
 
 def _passing(fields: list[Field], changes: Changes | None) -> set[str]:
     """The columns that are not the table's, and say what a row means: they stay as they are."""
-    always = {codec.fold(name) for name in (*RESERVED, CHANGE_TYPE, SEQUENCE, UNSET)}
+    always = {codec.fold(name) for name in (*RESERVED, CHANGE_TYPE, SEQUENCE, UNSET, SOURCE_FILE)}
     if changes is None:
         return always
     texts = [each for each in (changes.sequence_by, changes.apply_as_deletes, changes.apply_as_truncates) if isinstance(each, str)]

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import time
 from collections.abc import Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any
 
 from lakeledger import records
@@ -88,14 +88,15 @@ class IngestionFacts:
 
 @dataclass(frozen=True)
 class ReadFiles:
-    """That these files of a source have been read, each once."""
+    """That these files of a source have been read, each once, and by which keys their rows are found, by path."""
 
     source: Source
     files: list[SourceFile]
+    row_keys: Mapping[str, str] = field(default_factory=dict)
 
     def write(self, tx: Transaction, committed: Commit) -> None:
         if self.files and (marker := committed.marker(self.source)):
-            positions.register_files(tx, marker, self.files, committed.run.id)
+            positions.register_files(tx, marker, self.files, committed.run.id, self.row_keys)
 
 
 @dataclass(frozen=True)

@@ -134,6 +134,8 @@ def _check(source: Source, reading: Reading, into: Write, wanted: Wanted) -> Non
             f"{name} gives only what is new, and overwriting partitions of {table} would remove what they had before: use append or merge; "
             f"a window of whole partitions may replace them"
         )
+    if reading.replaces and into.mode != "append":
+        raise Invalid(f"{name} exchanges the rows of files that changed, which {into.mode} does not: use append, or load_type full")
     if reading.repeats and into.mode == "append":
         raise Invalid(f"{name} would come twice into {table} with append: {reading.repeats}; use merge with keys, or overwrite")
 
@@ -147,6 +149,8 @@ def _is_current(context: Context, table: Table, reading: Reading) -> bool:
 def _write(source: Source, reading: Reading, into: Write) -> Write:
     return replace(
         into,
+        mode="exchange" if reading.replaces else into.mode,
+        replaces=reading.replaces,
         batch_id=reading.batch_id,
         base_version=reading.base_version,
         position=reading.move,

@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING
 from lakeledger.names import TableName
 from lakeledger.pipelines.apply import Aside
 from lakeledger.pipelines.partitions import quote
+from lakeledger.tables.schema import SOURCE_FILE as KEY
 from lakeledger.tables.schema import Schema
 
 if TYPE_CHECKING:
@@ -41,14 +42,14 @@ def bad_rows(table: TableName, columns: Sequence[str], reasons: Mapping[str, Col
 
 def own_columns(schema: Schema) -> Schema:
     """The schema of a source's rows without what only says why one is bad."""
-    return {**schema, "fields": [field for field in schema["fields"] if field["name"] not in RESERVED]}
+    return {**schema, "fields": [field for field in schema["fields"] if field["name"] not in (*RESERVED, KEY)]}
 
 
 def text_of(columns: Sequence[str]) -> Column:
     """A row as text: as it came if it could not be read, else as JSON."""
     from pyspark.sql import functions as F
 
-    own = [F.col(quote(name)) for name in columns if name not in RESERVED]
+    own = [F.col(quote(name)) for name in columns if name not in (*RESERVED, KEY)]
     made = F.to_json(F.struct(*own), {"ignoreNullFields": "false"})
     return F.coalesce(F.col(RAW), made) if RAW in columns else made
 

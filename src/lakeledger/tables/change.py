@@ -13,6 +13,7 @@ from lakeledger.names import TableName
 from lakeledger.runs import Counters, Run
 from lakeledger.tables import store
 from lakeledger.tables.model import (
+    ADOPTED,
     BESIDE,
     KEYS,
     Change,
@@ -133,6 +134,8 @@ def _properties(change: Change, known: TableMetadata | None) -> dict[str, Any]:
     if change.beside:
         beside = {field["physical_name"]: field["type"] for field in change.beside}
         properties = {**properties, BESIDE: {**properties.get(BESIDE, {}), **beside}}
+    if change.adopted:
+        properties = {**properties, ADOPTED: change.adopted.kind}
     return properties
 
 
@@ -166,6 +169,8 @@ def resulting_schema(change: Change, known: TableMetadata | None) -> tuple[Schem
         fields = change.schema["fields"]
         return change.schema, known.columns + [field["physical_name"] for field in fields if field["id"] > len(known.columns)]
     incoming, prefix = normalise(change.schema), prefix_of(change.table, change.location)
+    if known is None and change.adopted:
+        return change.schema, list(change.adopted.columns)
     if known is None:
         return identify(incoming, None, [], prefix)
     check_written(str(change.table), incoming, known.schema, known.columns)

@@ -14,7 +14,7 @@ from lakeledger.names import TableName
 from lakeledger.runs import Counters
 from lakeledger.tables.schema import Field, Schema
 
-Operation = Literal["append", "overwrite", "merge", "sync", "delete", "replace", "alter"]
+Operation = Literal["append", "overwrite", "merge", "sync", "delete", "exchange", "replace", "alter"]
 # What leaves the table with the same rows.
 NO_NEWS: tuple[Operation, ...] = ("replace", "alter")
 
@@ -22,6 +22,9 @@ NO_NEWS: tuple[Operation, ...] = ("replace", "alter")
 KEYS = "keys"
 # And the one that has the types of columns of other tables that its files may have, too, by their physical names.
 BESIDE = "beside"
+# And the one that says what it was before the ledger knew it: the files of its first version are not the ledger's.
+ADOPTED = "adopted"
+ADOPTED_VERSION = 1
 # What a version's summary has of the versions whose rows it took back.
 TAKEN_BACK = "taken_back"
 # What lets other engines see a version.
@@ -87,6 +90,11 @@ class TableMetadata:
     def keys(self) -> tuple[str, ...]:
         """The physical names of the columns by which rows are found."""
         return tuple(self.properties.get(KEYS, ()))
+
+    @property
+    def adopted_version(self) -> int | None:
+        """The version whose files somebody else wrote: they are never removed."""
+        return ADOPTED_VERSION if ADOPTED in self.properties else None
 
 
 @dataclass(frozen=True)
@@ -237,6 +245,14 @@ Part = Retired | Keys
 
 
 @dataclass(frozen=True)
+class Adopted:
+    """That the files of a table's first version are somebody else's: in which format, and the names of columns in them, by id."""
+
+    kind: str
+    columns: tuple[str, ...]
+
+
+@dataclass(frozen=True)
 class Change:
     """A table's next version to be.
 
@@ -245,7 +261,8 @@ class Change:
     With a `batch_id`, the same batch is applied once; a change without one follows the others of its commit. `counters` come from whoever
     computed the rows. `schema_version` is the one that the files were written for. A `replace` has the same rows in other files.
     What `is_published` is seen by other engines from the same moment. `keys` are the physical names of the columns by which the table's
-    rows are found, whose bounds are kept from then on. `beside` are columns of other tables that its files may have, too.
+    rows are found, whose bounds are kept from then on. `beside` are columns of other tables that its files may have, too. A table that is
+    `adopted` begins with files of others, and its schema has the ids that they have.
     """
 
     table: TableName
@@ -266,6 +283,7 @@ class Change:
     is_published: bool = False
     keys: tuple[str, ...] = ()
     beside: tuple[Field, ...] = ()
+    adopted: Adopted | None = None
 
     @property
     def is_news(self) -> bool:

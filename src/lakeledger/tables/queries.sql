@@ -231,6 +231,13 @@ select table_files.file_path
   from table_files join tables on tables.table_id = table_files.table_id
  where tables.tenant_id = :tenant_id and tables.location = :location
 
+-- name: adopted_tables
+-- Those that began with files of others, wherever these are.
+select t.* from tables t
+ where t.tenant_id = :tenant_id
+   and exists (select 1 from table_metadata m where m.table_id = t.table_id and m.properties ->> 'adopted' is not null)
+ order by t.name_key
+
 -- name: tagged_snapshots
 -- Nobody takes from Iceberg the name of its own branch.
 select g.name, s.snapshot_id

@@ -17,6 +17,8 @@ from lakeledger.errors import Conflict, Invalid
 ASIDE = "lakeledger_aside"
 # What the names of columns begin with that the ledger itself needs, and that nobody else sees.
 HIDDEN = "lakeledger_hidden"
+# The one by which rows are known by the file that they came from.
+SOURCE_FILE = f"{HIDDEN}_source_file"
 # The columns that a table which keeps the history of its rows fills itself.
 HISTORY = ("__START_AT", "__END_AT", "__CURRENT")
 

@@ -276,6 +276,11 @@ def files(tx: Transaction, table: Table) -> list[DataFile]:
     return [DataFile(**row) for row in tx.all(sql.all_files, table_id=table.table_id)]
 
 
+def adopted(tx: Transaction) -> list[Table]:
+    """The tables that began with files of others, outside of the warehouse."""
+    return [Table(**row) for row in tx.all(sql.adopted_tables)]
+
+
 def known_paths(tx: Transaction, location: str) -> set[str]:
     """The paths of every file that any version of whatever table lives there knows."""
     return {row["file_path"] for row in tx.all(sql.known_paths, location=location)}

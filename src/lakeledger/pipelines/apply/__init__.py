@@ -29,12 +29,14 @@ __all__ = [
     "Write",
 ]  # fmt: skip
 
-Mode = Literal["append", "overwrite", "overwrite_partitions", "insert_only", "merge", "sync", "scd2"]
+Mode = Literal["append", "overwrite", "overwrite_partitions", "exchange", "insert_only", "merge", "sync", "scd2"]
 
 # What becomes of columns that the table does not have, or has with another type: see `drift`.
 Drift = Literal["freeze", "evolve", "rescue", "drop"]
 
-_OPERATIONS: dict[str, Operation] = {"append": "append", "insert_only": "append", "merge": "merge", "scd2": "merge", "sync": "sync"}
+_OPERATIONS: dict[str, Operation] = {
+    "append": "append", "insert_only": "append", "exchange": "exchange", "merge": "merge", "scd2": "merge", "sync": "sync",
+}  # fmt: skip
 
 
 @dataclass(frozen=True)
@@ -94,7 +96,7 @@ class Write:
     as such, with what is known of the slice of the source (`volume`). `metadata` says when other engines see it, if not as the table or
     the ledger does. `changes` says how rows are matched with those of the table, for the modes that do. `drift` says what becomes of
     columns that the table does not have; those that are `optional_columns` may be missing then. If `look` sets bad rows aside, no table
-    gets the columns that say why one is bad.
+    gets the columns that say why one is bad. For exchange, `replaces` are the keys of the files whose rows leave the table.
     """
 
     table: TableName
@@ -118,6 +120,7 @@ class Write:
     drift: Drift = "freeze"
     optional_columns: tuple[str, ...] = ()
     sets_bad_rows_aside: bool = False
+    replaces: frozenset[str] = frozenset()
 
     @property
     def moves(self) -> list[Advance]:

@@ -51,6 +51,13 @@ class Seen:
         with self._store.read() as tx:
             return positions.files(tx, self.marker)
 
+    def row_keys(self) -> dict[str, str]:
+        """By which the rows of the files are found that were read so, by path."""
+        if self.marker is None:
+            return {}
+        with self._store.read() as tx:
+            return positions.row_keys(tx, self.marker)
+
     @property
     def given_columns(self) -> Schema | None:
         """The table's columns without those that the ledger fills itself: the sequence, and a history's times."""
@@ -100,7 +107,8 @@ class Reading:
     version of the target that the rows are computed from. `summary` is kept with the table's version, `detail` with the step, and
     `volume` says which rows they are. Rows that are a slice of the source must not replace a table, and those of which `repeats` says
     why they may be in the table already must not be appended. `wanted` is what was asked for: a source that knows nothing of windows or
-    full refreshes gives news, and is then not taken for what it is not.
+    full refreshes gives news, and is then not taken for what it is not. `replaces` are the keys of files whose rows these take the place
+    of, with what else is new.
     """
 
     frame: Callable[[SparkSession], AbstractContextManager[DataFrame]] | None
@@ -116,6 +124,7 @@ class Reading:
     is_slice: bool = False
     wanted: Wanted = NEWS
     repeats: str | None = None
+    replaces: frozenset[str] = frozenset()
 
 
 class Source(Protocol):

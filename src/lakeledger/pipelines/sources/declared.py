@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping, Sequence
 from contextlib import AbstractContextManager, contextmanager
 from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, Any
@@ -53,19 +53,23 @@ class DeclaredFiles:
         version = seen.marker.version if seen.marker else 0
         renamed = f"{len(planned.renamed)} renamed" if planned.renamed else None
         move = Advance(self.name, planned.position, version, reason=renamed)
-        detail = {"files": len(planned.files), **({"renamed_files": len(planned.renamed)} if planned.renamed else {})}
+        counts = {"renamed_files": len(planned.renamed), "changed_files": len(planned.changed)}
+        detail = {"files": len(planned.files), **{name: count for name, count in counts.items() if count}}
         moved = (MovedFiles(self.name, planned.moved),) if planned.moved else ()
         if not planned.files:
             return Reading(None, move=move, effects=moved, detail=detail, message=f"nothing new, {renamed}")
         # The table's own schema, unless its rows are replaced: what was inferred once is not inferred again.
         is_fixed = self.declared.write_mode == "append" and not is_full and self.declared.target_config.schema_drift == "freeze"
         schema = shown(seen.metadata.schema) if seen.metadata and is_fixed else None
+        keeps_keys = self.declared.source_config.changed_files == "replace"
+        row_keys = {file.path: clock.new_id() for file in planned.files} if keeps_keys else {}
         return Reading(
-            frame=lambda spark: self._frame(spark, planned.files, schema),
+            frame=lambda spark: self._frame(spark, planned.files, schema, row_keys),
             # The same content may come again after another: what tells two appends of it apart is where the source stood.
             batch_id=None if seen.wanted.full_refresh else self._batch_id(planned.files, None if is_full or not version else version),
             move=move,
-            effects=(*moved, ReadFiles(self.name, planned.files)),
+            effects=(*moved, ReadFiles(self.name, planned.files, row_keys)),
+            replaces=self._leaving(seen, planned.changed),
             confirm=lambda: files.check_unchanged(planned.files, self._found()),
             summary={"source": self.name.name, "source_files": len(planned.files)},
             wanted=replace(seen.wanted, window=None),
@@ -73,14 +77,27 @@ class DeclaredFiles:
             detail={**detail, "position": {"before": seen.marker.position_data if seen.marker else None, "after": move.to.document()}},
         )
 
+    def _leaving(self, seen: Seen, changed: Sequence[str]) -> frozenset[str]:
+        """The keys of the rows that changed files have in the table. Raises Invalid if they were written without."""
+        known = seen.row_keys() if changed else {}
+        if missing := [path for path in changed if path not in known]:
+            raise Invalid(
+                f"{missing[0]} changed, and its rows in {self.declared.target} cannot be told from others: it was read before changed_files "
+                f"was 'replace'; load everything once more with `lakeledger run --source {self.declared.source_id} --full-refresh`"
+            )
+        return frozenset(known[path] for path in changed)
+
     @contextmanager
-    def _frame(self, spark: SparkSession, read: list[SourceFile], table_schema: Schema | None) -> Iterator[DataFrame]:
+    def _frame(
+        self, spark: SparkSession, read: list[SourceFile], table_schema: Schema | None, row_keys: Mapping[str, str]
+    ) -> Iterator[DataFrame]:
         config = self.declared.source_config
         keeps_bad_rows = self.declared.target_config.bad_rows == "quarantine"
         spec = files.Files(
             config.path, config.format, config.schema_text, config.options, config.changed_files, config.optional_columns, keeps_bad_rows
         )
-        yield files.read(spark, spec, read, table_schema, self.where)
+        frame = files.read(spark, spec, read, table_schema, self.where)
+        yield files.with_row_keys(frame, row_keys, self.where) if row_keys else frame
 
     def _found(self) -> list[StoredFile]:
         path = self.declared.source_config.path

@@ -18,13 +18,13 @@ from lakeledger.lake import Storage, StoredFile
 from lakeledger.lake.orc import orc_types
 from lakeledger.lake.parquet import footer_types
 from lakeledger.lake.storage import AS_AWS, PARALLEL
-from lakeledger.locations import is_url
+from lakeledger.locations import for_spark, is_url
 from lakeledger.pipelines.quarantine import FILE, RAW
 from lakeledger.pipelines.read import literal
 from lakeledger.pipelines.remote import is_remote
 from lakeledger.pipelines.sources import columns
 from lakeledger.sync import FilesPosition, SourceFile
-from lakeledger.tables.schema import Schema
+from lakeledger.tables.schema import SOURCE_FILE, Schema
 
 if TYPE_CHECKING:
     from pyspark.sql import DataFrame, SparkSession
@@ -44,7 +44,7 @@ INFER = {"csv": {"inferSchema": "true"}, "json": {}, "parquet": {"mergeSchema": 
 CORRUPT_RECORD = "_corrupt_record"
 ROOT = Path("/")
 
-OnChange = Literal["refuse", "load", "ignore"]
+OnChange = Literal["refuse", "load", "ignore", "replace"]
 
 
 @dataclass(frozen=True)
@@ -85,13 +85,15 @@ class Files:
 class Planned:
     """Which files are to be read now, which known ones only have another path, by their old one, and where the source stands afterwards.
 
-    `set_aside` are known files that are gone and whose path another known one took: they stay registered by their content.
+    `set_aside` are known files that are gone and whose path another known one took: they stay registered by their content. Of the files
+    to be read, those in `changed` were read before: their rows take the place of the old ones.
     """
 
     files: list[SourceFile]
     position: FilesPosition
     renamed: Mapping[str, SourceFile] = field(default_factory=dict)
     set_aside: Mapping[str, SourceFile] = field(default_factory=dict)
+    changed: tuple[str, ...] = ()
 
     @property
     def moved(self) -> dict[str, SourceFile]:
@@ -125,7 +127,7 @@ def as_declared(found: Iterable[StoredFile], pattern: str, base: Path) -> list[S
 
 
 def plan_incremental(found: Iterable[StoredFile], known: Iterable[SourceFile], on_change: OnChange, where: Where = HERE) -> Planned | None:
-    """What is new since the last read, or None. Raises Invalid for a file that changed, unless such files are ignored."""
+    """What is new since the last read, or None. Raises Invalid for a file that changed, unless such files are ignored or replaced."""
     present, registered = {file.path: file for file in found}, {file.path: file for file in known}
     looked_at = _look_at(present, registered, where)
     renamed = _renamed(registered, present, looked_at)
@@ -135,14 +137,16 @@ def plan_incremental(found: Iterable[StoredFile], known: Iterable[SourceFile], o
     kept = {path: file for path, file in registered.items() if path not in moved} | {file.path: file for file in moved.values()}
     new = [file for file in looked_at if file.path not in kept]
     changed = [file for file in looked_at if file.path in kept and kept[file.path].content_hash != file.content_hash]
-    if changed and on_change != "ignore":
+    if changed and on_change not in ("ignore", "replace"):
         raise Invalid(
             f"{changed[0].path} changed after it was read, and its rows would come twice: restore it and put what is new elsewhere, "
             f"set changed_files to 'ignore', or load all files again with load_type full"
         )
-    if not new and not renamed:
+    replaced = changed if on_change == "replace" else []
+    if not new and not renamed and not replaced:
         return None
-    return Planned(new, _position(kept | {file.path: file for file in new}), renamed, set_aside)
+    read = [*new, *replaced]
+    return Planned(read, _position(kept | {file.path: file for file in read}), renamed, set_aside, tuple(file.path for file in replaced))
 
 
 def plan_full(found: Iterable[StoredFile], known: Iterable[SourceFile], where: Where = HERE) -> Planned:
@@ -203,6 +207,25 @@ def _with_bad_rows(
     frame = reader.schema(schema).load([literal(path) for path in paths])
     # Spark gives the path as part of a URL.
     return frame.withColumn(FILE, F.url_decode(F.replace(F.col("_metadata.file_path"), F.lit("+"), F.lit("%2B"))))
+
+
+def with_row_keys(frame: DataFrame, row_keys: Mapping[str, str], where: Where) -> DataFrame:
+    """The rows of files as they were read, each with the key of its file, by the files' paths."""
+    from pyspark.sql import functions as F
+
+    path, key = f"{SOURCE_FILE}_path", f"{SOURCE_FILE}_key"
+    known = [(_as_found(where.whole(each)), row_key) for each, row_key in row_keys.items()]
+    lookup = frame.sparkSession.createDataFrame(known, f"{path} string, {key} string")
+    # Spark gives the path as part of a URL.
+    found = F.url_decode(F.replace(F.col("_metadata.file_path"), F.lit("+"), F.lit("%2B")))
+    joined = frame.withColumn(path, F.regexp_replace(found, "^file:(//)?(?=/)", "")).join(F.broadcast(lookup), path, "left")
+    strange = F.concat(F.lit("rows came from a file that was not asked for: "), F.col(path))
+    return joined.withColumn(SOURCE_FILE, F.coalesce(F.col(key), F.raise_error(strange).cast("string"))).drop(path, key)
+
+
+def _as_found(path: str) -> str:
+    """A path as Spark names it, without the scheme of a disk."""
+    return for_spark(path) if is_url(path) else os.path.normpath(path)
 
 
 def identify(files: Sequence[StoredFile], where: Where = HERE) -> list[SourceFile]:

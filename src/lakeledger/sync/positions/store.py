@@ -140,8 +140,16 @@ def _file(row: Row) -> SourceFile:
     return SourceFile(row["file_path"], row["file_size"], row["modified_at"], row["content_hash"])
 
 
-def register_files(tx: Transaction, marker: Marker, read: Iterable[SourceFile], run_id: str) -> None:
-    """Note that these files have been read; a file that is known gets its new identity."""
+def row_keys(tx: Transaction, marker: Marker) -> dict[str, str]:
+    """By which the rows of a source's files are found in their table, by path, of those that were written so."""
+    return {row["file_path"]: row["row_key"] for row in tx.all(sql.row_keys, marker_id=marker.id)}
+
+
+def register_files(
+    tx: Transaction, marker: Marker, read: Iterable[SourceFile], run_id: str, row_keys: Mapping[str, str] | None = None
+) -> None:
+    """Note that these files have been read; a file that is known gets its new identity, and the key of its new rows, if they have one."""
+    keys = row_keys or {}
     tx.many(
         sql.put_file,
         (
@@ -153,6 +161,7 @@ def register_files(tx: Transaction, marker: Marker, read: Iterable[SourceFile], 
                 "modified_at": file.modified_at,
                 "content_hash": file.content_hash,
                 "run_id": run_id,
+                "row_key": keys.get(file.path),
             }
             for file in read
         ),

@@ -1,0 +1,25 @@
+"""A folder of Parquet files, as Spark, pandas or DuckDB leave it."""
+
+from __future__ import annotations
+
+from lakeledger.adoption.found import Found
+from lakeledger.config import S3Settings
+from lakeledger.errors import Invalid
+from lakeledger.lake import Storage
+
+SUFFIXES = (".parquet", ".parq", ".pq")
+
+
+def look(location: str, s3: S3Settings) -> Found:
+    """The Parquet files below a folder. Raises Invalid if there are none, or if they are those of another format's table."""
+    every = Storage(location, s3).files()
+    if any(file.path.startswith("_delta_log/") for file in every):
+        raise Invalid(f"{location} is a Delta table, and not all of its files are its rows now: register it with --delta")
+    if any(file.path.startswith("metadata/") and file.name.endswith(".metadata.json") for file in every):
+        raise Invalid(f"{location} is an Iceberg table, and not all of its files are its rows now: register its metadata with --iceberg")
+    files = [file for file in every if file.name.lower().endswith(SUFFIXES) and not file.is_bookkeeping]
+    if not files:
+        raise Invalid(f"no Parquet file in {location}: give the folder that they are in")
+    others = [file for file in every if file not in files and not file.is_bookkeeping]
+    notes = (f"{len(others)} other files are not taken in, {others[0].path} among them",) if others else ()
+    return Found("parquet", location, files, notes=notes)
