@@ -217,3 +217,17 @@ def test_what_cannot_be_read_as_one_table_is_refused_and_named(ledger: Ledger, t
     wide = folder(tmp_path / "wide", pa.table({"id": pa.array([1], pa.int32())}), pa.table({"id": pa.array([2], pa.int64())}))
     assert ledger.adoption.register("silver.wide", parquet=str(wide)).rows == 2
     assert ledger.tables.metadata("silver.wide").schema["fields"][0]["type"] == "long"  # type: ignore[union-attr]
+
+
+@pytest.mark.parametrize("url", ["sqlite"], indirect=True)
+def test_partitions_that_are_in_the_files_are_kept(ledger: Ledger, tmp_path: Path) -> None:
+    for day in ("2026-01-01", "2026-01-02"):
+        folder(tmp_path / f"parted/day={day}", orders(1).append_column("day", pa.array([day])))
+    made = ledger.adoption.register(NAME, parquet=str(tmp_path / "parted"))
+    known = ledger.tables.metadata(NAME)
+    assert (made.notes, known.partition_by if known else None) == ((), ["day"])
+    assert [file.partition_path for file in ledger.tables.files(NAME)] == ["day=2026-01-01", "day=2026-01-02"]
+    assert [row["day"] for row in seen(ledger, "duckdb")] == ["2026-01-01", "2026-01-02"]
+    folder(tmp_path / "mixed/day=1", orders(1, 2).append_column("day", pa.array(["1", "2"])))
+    loose = ledger.adoption.register("silver.mixed", parquet=str(tmp_path / "mixed"))
+    assert loose.notes == ("it is taken in without its partitions (day): bounds find its files",)

@@ -8,7 +8,7 @@ from contextlib import AbstractContextManager
 from dataclasses import dataclass
 
 from lakeledger import codec, locations
-from lakeledger.adoption.footers import Columns, Footer, columns_of, read_footers
+from lakeledger.adoption.footers import Columns, Footer, columns_of, partition_paths, read_footers
 from lakeledger.adoption.found import Found
 from lakeledger.commit import Commit, Effect, commit
 from lakeledger.config import S3Settings
@@ -74,10 +74,12 @@ class Adoption:
             return self._registered(found, done, [], ())
         footers = read_footers(Storage(found.location, self._s3), found.files)
         columns = columns_of(found, footers)
-        change = _change(wanted, found, columns, footers, batch_id)
+        parts = partition_paths(found, columns, footers)
+        change = _change(wanted, found, columns, footers, parts, batch_id)
         with self._right(wanted, run) as fence:
             made = self._commit(change, found, fence)
-        return self._registered(found, made, footers, (*found.notes, *columns.notes))
+        notes = (f"it is taken in without its partitions ({', '.join(found.partition_by)}): bounds find its files",)
+        return self._registered(found, made, footers, (*found.notes, *columns.notes, *(notes if found.partition_by and not parts else ())))
 
     def _look(self, parquet: str | None, delta: str | None, iceberg: str | None) -> Found:
         given = [each for each in (parquet, delta, iceberg) if each is not None]
@@ -154,10 +156,12 @@ def _taken(name: TableName, location: str, found: Found) -> str:
     return f"there is a table {name} already, at {location}: choose another name"
 
 
-def _change(name: TableName, found: Found, columns: Columns, footers: Sequence[Footer], batch_id: str) -> Change:
+def _change(
+    name: TableName, found: Found, columns: Columns, footers: Sequence[Footer], parts: Sequence[str] | None, batch_id: str
+) -> Change:
     files = [
-        NewFile(file.path, file.size, footer.rows, "", footer.compression, footer.bounds, file.modified_at)
-        for file, footer in zip(found.files, footers, strict=True)
+        NewFile(file.path, file.size, footer.rows, part, footer.compression, footer.bounds, file.modified_at)
+        for file, footer, part in zip(found.files, footers, parts or [""] * len(footers), strict=True)
         if footer.rows
     ]
     rows = sum(file.rows for file in files)
@@ -166,7 +170,7 @@ def _change(name: TableName, found: Found, columns: Columns, footers: Sequence[F
         location=found.location,
         operation="append",
         schema={"type": "struct", "fields": columns.fields},
-        layout=Layout(),
+        layout=Layout("parquet", found.partition_by if parts else ()),
         files=files,
         reads="all",
         base_version=0,

@@ -22,4 +22,6 @@ def look(location: str, s3: S3Settings) -> Found:
         raise Invalid(f"no Parquet file in {location}: give the folder that they are in")
     others = [file for file in every if file not in files and not file.is_bookkeeping]
     notes = (f"{len(others)} other files are not taken in, {others[0].path} among them",) if others else ()
-    return Found("parquet", location, files, notes=notes)
+    # Every file is as deep in folders that name a column and a value.
+    named = {tuple(part.partition("=")[0] for part in file.path.split("/")[:-1] if "=" in part) for file in files}
+    return Found("parquet", location, files, partition_by=named.pop() if len(named) == 1 else (), notes=notes)

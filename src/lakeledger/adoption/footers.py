@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping, Sequence
+import re
+from collections.abc import Container, Iterator, Mapping, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass, field
 from itertools import chain
@@ -24,6 +25,9 @@ PARALLEL = 8
 BOUNDED_COLUMNS = 32
 # A table has a list of all physical names that it ever used.
 HIGHEST_ID = 10_000
+# What is the same in a folder's name and in a file: whatever else Spark would escape.
+_PARTITIONING = ("byte", "short", "integer", "long", "date", "string")
+_FOLDER = re.compile(r"-?[A-Za-z0-9][A-Za-z0-9 ._-]*")
 _ID = b"PARQUET:field_id"
 _PLAIN = {
     "bool": "boolean",
@@ -105,31 +109,53 @@ def footer_of(path: str, footer: parquet.FileMetaData) -> Footer:
 
 def columns_of(found: Found, footers: Sequence[Footer]) -> Columns:
     """The columns by which all files are read. Raises Invalid that names what does not fit, and in which file."""
-    physical = _physical_names(found, footers)
-    ids = _ids(found, footers)
-    every = _every_type(footers)
-    declared = found.fields
-    if declared is None:
-        declared = [{"name": name, "type": type_, "nullable": True, "metadata": {}} for name, (type_, _) in every.items()]
-    declared = normalise({"fields": declared})["fields"]
-    if not declared:
+    physical, ids, every = _physical_names(found, footers), _ids(found, footers), _every_type(footers)
+    _check_readable(found, footers, set(physical.values()))
+    given = found.fields
+    if given is None:
+        given = [{"name": name, "type": type_, "nullable": True, "metadata": {}} for name, type_ in every.items()]
+    if not given:
         raise Invalid(f"{found.location} has no columns")
+    declared = normalise({"fields": given})["fields"]
     _check_names(found, declared, every)
     for each in declared:
-        _check_type(found, each, every.get(physical[each["name"]]), footers, physical[each["name"]])
+        _check_type(found, each, footers, physical[each["name"]])
     taken = set(ids.values())
     free = iter(number for number in range(1, len(declared) + len(every) + len(taken) + 1) if number not in taken)
     numbered = {each["name"]: ids.get(physical[each["name"]]) or next(free) for each in declared}
     fields = [{**each, "id": numbered[each["name"]], "physical_name": physical[each["name"]]} for each in declared]
     own = {each["physical_name"] for each in fields}
-    beside = [{"name": name, "physical_name": name, "type": type_} for name, (type_, _) in every.items() if name not in own]
+    beside = [{"name": name, "physical_name": name, "type": type_ or "binary"} for name, type_ in every.items() if name not in own]
     used = {each["id"]: each["physical_name"] for each in fields}
     for other in beside:
         used[ids.get(other["name"]) or max(used) + 1] = other["name"]
     names = tuple(used.get(number, f"lakeledger_unused_{number}") for number in range(1, max(used) + 1))
     old = sorted({name for footer in footers for name in footer.old_times})
     notes = (f"{', '.join(old)} are kept as INT96: Spark and DuckDB read them, some readers of Iceberg do not",) if old else ()
-    return Columns(sorted(fields, key=lambda each: each["id"]) if ids else fields, names, tuple(beside), notes)
+    return Columns(fields, names, tuple(beside), notes)
+
+
+def partition_paths(found: Found, columns: Columns, footers: Sequence[Footer]) -> list[str] | None:
+    """The partition of each file, as Spark would call its folder; None unless every file has one plain value of each such column."""
+    known = {codec.fold(each["name"]): each for each in columns.fields}
+    fields = [known.get(codec.fold(name)) for name in found.partition_by]
+    if not fields or any(each is None or each["type"] not in _PARTITIONING for each in fields):
+        return None
+    paths = []
+    for footer in footers:
+        values = [_only_value(footer, each["physical_name"]) for each in fields if each]
+        if None in values:
+            return None
+        paths.append("/".join(f"{each['physical_name']}={value}" for each, value in zip(fields, values, strict=True) if each))
+    return paths
+
+
+def _only_value(footer: Footer, column: str) -> str | None:
+    """The one value that a file has of a column, if it is a folder's name as it is."""
+    bounds = footer.bounds.get(column, {})
+    value = bounds.get("min")
+    is_one = value is not None and value == bounds.get("max") and bounds.get("nulls") == 0
+    return str(value) if is_one and _FOLDER.fullmatch(str(value)) else None
 
 
 def _check_names(found: Found, declared: Sequence[Field], every: Mapping[str, Any]) -> None:
@@ -139,7 +165,8 @@ def _check_names(found: Found, declared: Sequence[Field], every: Mapping[str, An
         raise Invalid(f"{found.location} has columns that differ only in case: {', '.join(doubled)}")
     if reserved := [name for name in names if codec.fold(name).startswith((ASIDE, HIDDEN))]:
         raise Invalid(f"{found.location} has a column {reserved[0]}, a name that the ledger keeps for itself: rename it first")
-    parts = {part.partition("=")[0] for file in found.files for part in file.path.split("/")[:-1] if "=" in part}
+    folders = {part for file in found.files for part in file.path.split("/")[:-1] if "=" in part} if found.fields is None else set()
+    parts = {folder.partition("=")[0] for folder in folders}
     if missing := sorted(part for part in parts if codec.fold(part) not in folded):
         raise Invalid(
             f"{found.location} has {', '.join(missing)} only in the names of its folders, and files do not say it: write the table again "
@@ -147,13 +174,17 @@ def _check_names(found: Found, declared: Sequence[Field], every: Mapping[str, An
         )
 
 
-def _check_type(found: Found, declared: Field, seen: tuple[Any, str] | None, footers: Sequence[Footer], physical: str) -> None:
-    """Raise Invalid unless every file that has the column can be read as what is declared."""
+def _check_readable(found: Found, footers: Sequence[Footer], wanted: Container[str]) -> None:
+    """Raise Invalid for a file that has one of the columns in a way that cannot be read."""
     for footer in footers:
-        if problem := footer.problems.get(physical):
-            raise Invalid(f"{found.location}/{footer.path}: column {physical} {problem}; write the table again without it")
-    if seen is None:
-        return
+        if odd := next((name for name in footer.problems if name in wanted), None):
+            raise Invalid(f"{found.location}/{footer.path}: column {odd} {footer.problems[odd]}; write the table again without it")
+        if footer.ids and (bare := [name for name in footer.types if name not in footer.ids]):
+            raise Invalid(f"{found.location}/{footer.path} has ids for some columns and none for {bare[0]}: write the table again")
+
+
+def _check_type(found: Found, declared: Field, footers: Sequence[Footer], physical: str) -> None:
+    """Raise Invalid unless every file that has the column can be read as what is declared."""
     for footer in footers:
         type_ = footer.types.get(physical)
         if type_ is not None and not _same(type_, declared["type"]) and not widens(type_, declared["type"]):
@@ -163,13 +194,13 @@ def _check_type(found: Found, declared: Field, seen: tuple[Any, str] | None, foo
             )
 
 
-def _every_type(footers: Sequence[Footer]) -> dict[str, tuple[Any, str]]:
-    """Every column that a file has, in the order in which they come, with the widest type and the file that has it."""
-    every: dict[str, tuple[Any, str]] = {}
+def _every_type(footers: Sequence[Footer]) -> dict[str, Any]:
+    """Every column that a file has, in the order in which they come, with the widest of its types."""
+    every: dict[str, Any] = {}
     for footer in footers:
         for name, type_ in footer.types.items():
-            if name not in every or widens(every[name][0], type_):
-                every[name] = type_, footer.path
+            if name not in every or widens(every[name], type_):
+                every[name] = type_
     return every
 
 

@@ -16,7 +16,8 @@ from lakeledger.tables.schema import Field
 class Found:
     """Where a table is, its files (relative to that), and its columns, as far as it declares them; else the files do.
 
-    `ids` are the ids of the declared columns, by name, where the format has some. `summary` is kept with the version.
+    `ids` are the ids of the declared columns, by name, where the format has some. `partition_by` are the columns by which files may be
+    told apart, if each has one value of them. `summary` is kept with the version.
     """
 
     kind: str
@@ -24,6 +25,7 @@ class Found:
     files: list[StoredFile]
     fields: list[Field] | None = None
     ids: Mapping[str, int] = field(default_factory=dict)
+    partition_by: tuple[str, ...] = ()
     notes: tuple[str, ...] = ()
     summary: Mapping[str, Any] = field(default_factory=dict)
 

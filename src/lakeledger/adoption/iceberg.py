@@ -37,12 +37,12 @@ def look(metadata: str, s3: S3Settings) -> Found:
     columns = table.schema().fields
     fields = [_field(column, metadata) for column in columns]
     ids = {column.name: column.field_id for column in columns}
-    parts = [field.name for field in table.spec().fields]
-    notes = (NOTE, *((f"it is partitioned ({', '.join(parts)}): files are found by their bounds instead",) if parts else ()))
+    by_id = {column.field_id: column.name for column in columns}
+    parts = tuple(by_id[part.source_id] if str(part.transform) == "identity" else part.name for part in table.spec().fields)
     current = table.current_snapshot()
     summary = {"iceberg_snapshot_id": current.snapshot_id} if current else {}
     files = present(location, (path.removeprefix(f"{location}/") for path in paths), s3)
-    return Found("iceberg", location, files, fields, ids, notes, summary)
+    return Found("iceberg", location, files, fields, ids, parts, (NOTE,), summary)
 
 
 def _field(column: Any, metadata: str) -> Field:
