@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 from collections.abc import Iterator
 from datetime import UTC, datetime, timedelta
 from pathlib import Path
@@ -30,7 +31,9 @@ def ledger(url: str, tmp_path: Path) -> Iterator[Ledger]:
 
 
 def orders(*ids: int) -> pa.Table:
-    return pa.table({"id": pa.array(ids, pa.int64()), "name": [f"n{each}" for each in ids], "at": pa.array([AT] * len(ids), pa.timestamp("us", "UTC"))})
+    return pa.table(
+        {"id": pa.array(ids, pa.int64()), "name": [f"n{each}" for each in ids], "at": pa.array([AT] * len(ids), pa.timestamp("us", "UTC"))}
+    )
 
 
 def folder(path: Path, *tables: pa.Table) -> Path:
@@ -67,6 +70,7 @@ def replace_all(ledger: Ledger, *ids: int) -> None:
         change = Change(parse_name(NAME), table.location, "merge", known.schema, Layout(), [file], leaving)
         with ledger.store.write() as tx:
             commit(tx, run.fence, [change])
+    ledger.publisher.publish(NAME)
 
 
 def test_a_folder_of_parquet_becomes_a_table_and_its_files_stay(ledger: Ledger, tmp_path: Path) -> None:
@@ -88,14 +92,11 @@ def test_a_folder_of_parquet_becomes_a_table_and_its_files_stay(ledger: Ledger, 
         assert [(row["id"], row["name"], row["more"]) for row in seen(ledger, reader)] == [(1, "n1", None), (2, "n2", None), (3, "n3", "x")]
     again = ledger.adoption.register(NAME, parquet=str(place))
     assert (again.applied, again.rows, ledger.tables.get(NAME).current_version) == (False, 3, 1)
-    with pytest.raises(Conflict, match="is where silver.orders is"):
+    with pytest.raises(Conflict, match=r"is where silver.orders is"):
         ledger.adoption.register("silver.other", parquet=str(place))
     other = folder(tmp_path / "lake/other", orders(1))
-    with pytest.raises(Conflict, match="there is a table silver.orders already"):
+    with pytest.raises(Conflict, match=r"there is a table silver.orders already"):
         ledger.adoption.register(NAME, parquet=str(other))
-    parquet.write_table(orders(9), place / "late.parquet")
-    with pytest.raises(Conflict, match="has other files now"):
-        ledger.adoption.register(NAME, parquet=str(place))
     with pytest.raises(Invalid, match="in the ledger's own warehouse"):
         ledger.adoption.register("silver.x", parquet=ledger.settings.warehouse_uri)
 
@@ -117,6 +118,7 @@ def test_maintenance_never_removes_what_others_wrote(ledger: Ledger, tmp_path: P
         left = f"data/{run.id}/left.parquet"
         (place / left).parent.mkdir(parents=True)
         (place / left).write_bytes(b"ours")
+    os.utime(place / left, (0, 0))
     let_pass(ledger, 5)
     report = ledger.maintenance.maintain(apply=True)
     assert [care.problems for care in report.tables] == [[]]
@@ -130,6 +132,8 @@ def test_maintenance_never_removes_what_others_wrote(ledger: Ledger, tmp_path: P
     assert ledger.repair.verify(NAME).ok
     with pytest.raises(lakeledger.NotFound, match="has expired"):
         ledger.tables.view(NAME, 1)
+    again = ledger.adoption.register(NAME, parquet=str(place))
+    assert (again.applied, again.rows, again.table.version) == (False, 4, 1)
 
 
 @pytest.mark.parametrize("url", ["sqlite"], indirect=True)
@@ -192,8 +196,8 @@ def test_an_iceberg_table_keeps_the_ids_of_its_columns(ledger: Ledger, tmp_path:
     with table.update_schema() as update:
         update.rename_column("name", "title")
     table.append(pa.table({"id": [3], "title": ["c"], "more": ["m"]}))
-    with pytest.raises(Invalid, match="is called name in some files and title in"):
-        ledger.adoption.register("silver.renamed", iceberg=table.metadata_location)
+    with pytest.raises(Invalid, match=r"is called \w+ in some files and \w+ in"):
+        ledger.for_tenant("other").adoption.register(NAME, iceberg=table.metadata_location)
     catalog.close()
 
 

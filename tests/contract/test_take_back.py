@@ -87,7 +87,7 @@ def test_what_is_not_as_it_came_is_not_taken_back(ledger: Ledger) -> None:
     with pytest.raises(Invalid, match=r"files of version 2 of silver.orders were written again by version 3 \(replace\)"):
         preview(ledger, 1)
     load(ledger, 30, operation="merge")
-    with pytest.raises(Invalid, match="version 4 of silver.orders is a merge"):
+    with pytest.raises(Invalid, match=r"version 4 of silver.orders is a merge"):
         preview(ledger, 2)
     plan = ledger.positions.preview_rewind(SOURCE, Target(to=NumberPosition(15)))
     with pytest.raises(Invalid, match="lies between two moves"):

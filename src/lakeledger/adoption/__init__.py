@@ -8,6 +8,9 @@ from contextlib import AbstractContextManager
 from dataclasses import dataclass
 
 from lakeledger import codec, locations
+from lakeledger.adoption import delta as delta_tables
+from lakeledger.adoption import iceberg as iceberg_tables
+from lakeledger.adoption import parquet as parquet_folders
 from lakeledger.adoption.footers import Columns, Footer, columns_of, partition_paths, read_footers
 from lakeledger.adoption.found import Found
 from lakeledger.commit import Commit, Effect, commit
@@ -19,11 +22,13 @@ from lakeledger.names import TableName, parse_name
 from lakeledger.publishing import Publisher
 from lakeledger.runs import ActiveRun, ActiveStep, Counters, Fence
 from lakeledger.runs import store as run_store
-from lakeledger.tables import Change, Committed, Layout, NewFile, store
+from lakeledger.tables import Change, Committed, Layout, NewFile, Table, store
 from lakeledger.tables.change import find_batch
-from lakeledger.tables.model import Adopted
+from lakeledger.tables.model import ADOPTED, Adopted
 
 __all__ = ["Adoption", "Registered"]
+
+_LOOKS = {"parquet": parquet_folders.look, "delta": delta_tables.look, "iceberg": iceberg_tables.look}
 
 
 @dataclass(frozen=True)
@@ -68,59 +73,56 @@ class Adoption:
         cannot be read without its own engine, and Conflict if the name or the place belongs to another table.
         """
         wanted = parse_name(name)
-        found = self._look(parquet, delta, iceberg)
-        batch_id = codec.digest(["register", found.kind, found.location, sorted((file.path, file.size) for file in found.files)])
-        if done := self._check(wanted, found, batch_id):
-            return self._registered(found, done, [], ())
+        kind, place = _one(parquet=parquet, delta=delta, iceberg=iceberg)
+        # Where an Iceberg table is, its metadata says; in the other places there may be files of the ledger, too, by now.
+        found = _LOOKS[kind](place, self._s3) if kind == "iceberg" else None
+        if done := self._find(wanted, kind, found.location if found else place):
+            return done
+        self._check(wanted, found.location if found else place)
+        found = found or _LOOKS[kind](place, self._s3)
         footers = read_footers(Storage(found.location, self._s3), found.files)
         columns = columns_of(found, footers)
         parts = partition_paths(found, columns, footers)
-        change = _change(wanted, found, columns, footers, parts, batch_id)
+        change = _change(wanted, found, columns, footers, parts)
         with self._right(wanted, run) as fence:
-            made = self._commit(change, found, fence)
-        notes = (f"it is taken in without its partitions ({', '.join(found.partition_by)}): bounds find its files",)
-        return self._registered(found, made, footers, (*found.notes, *columns.notes, *(notes if found.partition_by and not parts else ())))
+            made = self._commit(change, fence)
+        loose = (f"it is taken in without its partitions ({', '.join(found.partition_by)}): bounds find its files",)
+        notes = (*found.notes, *columns.notes, *(loose if found.partition_by and not parts else ()))
+        return Registered(made, found.kind, found.location, len(found.files), change.rows, sum(file.size for file in found.files), notes)
 
-    def _look(self, parquet: str | None, delta: str | None, iceberg: str | None) -> Found:
-        given = [each for each in (parquet, delta, iceberg) if each is not None]
-        if len(given) != 1:
-            raise Invalid("say what to register: a folder of Parquet, a Delta table or the metadata of an Iceberg table, one of them")
-        if delta is not None:
-            from lakeledger.adoption.delta import look
+    def _find(self, name: TableName, kind: str, location: str) -> Registered | None:
+        """The table as it was registered before, if it is this very one."""
+        with self._store.read() as tx:
+            table = store.find(tx, name)
+            known = store.metadata(tx, table) if table else None
+            if table is None or known is None or known.properties.get(ADOPTED) != kind or table.location != location:
+                return None
+            first = store.origin(tx, table)
+        summary = first.summary
+        made = Committed(table.placed(self._warehouse()), first, applied=False)
+        files, rows, size = (int(summary.get(f"added_{word}", 0)) for word in ("files", "rows", "bytes"))
+        return Registered(made, kind, location, files, rows, size, ("files that others added since are not taken in",))
 
-            return look(whole(delta), self._s3)
-        if iceberg is not None:
-            from lakeledger.adoption.iceberg import look as look_at_iceberg
-
-            return look_at_iceberg(whole(iceberg), self._s3)
-        from lakeledger.adoption.folder import look as look_at_folder
-
-        return look_at_folder(whole(given[0]), self._s3)
-
-    def _check(self, name: TableName, found: Found, batch_id: str) -> Committed | None:
-        """What is there already, if it is this very table. Raises Conflict or Invalid if name or place are taken."""
+    def _check(self, name: TableName, location: str) -> None:
+        """Raise Conflict or Invalid if name or place are taken."""
         warehouse = self._warehouse()
-        if _overlap(found.location, warehouse.rpartition("/")[0]):
-            raise Invalid(f"{found.location} is in the ledger's own warehouse, or has it inside: move the files to a place of their own")
+        if _overlap(location, warehouse.rpartition("/")[0]):
+            raise Invalid(f"{location} is in the ledger's own warehouse, or has it inside: move the files to a place of their own")
         with self._store.read() as tx:
             if table := store.find(tx, name):
-                if done := find_batch(tx, table, "append", batch_id):
-                    return Committed(table.placed(warehouse), done, applied=False)
-                raise Conflict(_taken(name, table.location, found))
+                raise _taken(table)
             for other in store.list_page(tx):
-                if _overlap(found.location, other.placed(warehouse).location):
-                    raise Conflict(f"{found.location} is where {other.name} is: a file belongs to one table")
-        return None
+                if _overlap(location, other.placed(warehouse).location):
+                    raise Conflict(f"{location} is where {other.name} is: a file belongs to one table")
 
-    def _commit(self, change: Change, found: Found, fence: Fence) -> Committed:
+    def _commit(self, change: Change, fence: Fence) -> Committed:
         def work(changes: Sequence[Change], effects: Sequence[Effect]) -> Commit:
             def once(tx: Transaction, again: bool) -> Commit:
                 table = store.find(tx, change.table)
-                done = find_batch(tx, table, "append", change.batch_id) if table else None
-                if table and done:
+                if table and (done := find_batch(tx, table, "append", change.batch_id)):
                     return Commit(run_store.get(tx, fence.run_id), fence, (Committed(table, done, applied=again),))
                 if table:
-                    raise Conflict(_taken(change.table, table.location, found))
+                    raise _taken(table)
                 return commit(tx, fence, changes, effects=effects)
 
             return self._store.persist(once)
@@ -130,10 +132,13 @@ class Adoption:
         made = self._publisher.commit(work, [change], [], fence.run_id, mode)
         return made.tables[0].placed(self._warehouse())
 
-    def _registered(self, found: Found, made: Committed, footers: Sequence[Footer], notes: Sequence[str]) -> Registered:
-        rows = sum(footer.rows for footer in footers) if footers else int(made.snapshot.summary.get("added_rows", 0))
-        size = sum(file.size for file in found.files)
-        return Registered(made, found.kind, found.location, len(found.files), rows, size, tuple(notes))
+
+def _one(**given: str | None) -> tuple[str, str]:
+    """What is to be registered, and where it is. Raises Invalid."""
+    named = [(kind, path) for kind, path in given.items() if path is not None]
+    if len(named) != 1 or not named[0][1].strip():
+        raise Invalid("say what to register: a folder of Parquet, a Delta table or the metadata of an Iceberg table, one of them")
+    return named[0][0], whole(named[0][1])
 
 
 def whole(path: str) -> str:
@@ -147,18 +152,11 @@ def _overlap(one: str, other: str) -> bool:
     return f"{one}/".startswith(f"{other}/") or f"{other}/".startswith(f"{one}/")
 
 
-def _taken(name: TableName, location: str, found: Found) -> str:
-    if location == found.location:
-        return (
-            f"{name} was registered already, and {location} has other files now: what came since is not taken in; "
-            f"append it, or register it under another name in another ledger"
-        )
-    return f"there is a table {name} already, at {location}: choose another name"
+def _taken(table: Table) -> Conflict:
+    return Conflict(f"there is a table {table.name} already, at {table.location}: choose another name")
 
 
-def _change(
-    name: TableName, found: Found, columns: Columns, footers: Sequence[Footer], parts: Sequence[str] | None, batch_id: str
-) -> Change:
+def _change(name: TableName, found: Found, columns: Columns, footers: Sequence[Footer], parts: Sequence[str] | None) -> Change:
     files = [
         NewFile(file.path, file.size, footer.rows, part, footer.compression, footer.bounds, file.modified_at)
         for file, footer, part in zip(found.files, footers, parts or [""] * len(footers), strict=True)
@@ -174,7 +172,7 @@ def _change(
         files=files,
         reads="all",
         base_version=0,
-        batch_id=batch_id,
+        batch_id=codec.digest(["register", found.kind, found.location, sorted((file.path, file.size) for file in found.files)]),
         counters=Counters(processed=rows, inserted=rows),
         summary={"registered_from": found.kind, **found.summary},
         beside=columns.beside,

@@ -6,7 +6,6 @@ import re
 from collections.abc import Container, Iterator, Mapping, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass, field
-from itertools import chain
 from typing import TYPE_CHECKING, Any
 
 from lakeledger import codec
@@ -215,8 +214,9 @@ def _physical_names(found: Found, footers: Sequence[Footer]) -> dict[str, str]:
                     "and Spark finds columns by name; rewrite its data files first"
                 )
     called = {column: names.get(id_, column) for column, id_ in found.ids.items()}
-    every = dict.fromkeys(chain.from_iterable(footer.types for footer in footers)) if found.fields is None else {}
-    return {**{each["name"]: called.get(each["name"], each["name"]) for each in found.fields or ()}, **{name: name for name in every}}
+    if found.fields is None:
+        return {name: name for footer in footers for name in footer.types}
+    return {each["name"]: called.get(each["name"], each["name"]) for each in found.fields}
 
 
 def _ids(found: Found, footers: Sequence[Footer]) -> dict[str, int]:
@@ -226,8 +226,8 @@ def _ids(found: Found, footers: Sequence[Footer]) -> dict[str, int]:
         for name, id_ in footer.ids.items():
             if ids.setdefault(name, id_) != id_:
                 raise Invalid(
-                    f"column {name} of {found.location} has the id {ids[name]} in some files and {id_} in {footer.path}: it was dropped and "
-                    "added again, and Spark finds columns by name; rewrite its data files first"
+                    f"column {name} of {found.location} has the id {ids[name]} in some files and {id_} in {footer.path}: it was dropped "
+                    "and added again, and Spark finds columns by name; rewrite its data files first"
                 )
     for name, id_ in found.ids.items():
         if id_ not in ids.values():
@@ -251,7 +251,7 @@ def _inside(type_: pa.DataType) -> Iterator[pa.Field]:
         yield from _inside(type_.field(index).type)
 
 
-def _type(type_: pa.DataType) -> Any:
+def _type(type_: pa.DataType) -> Any:  # noqa: PLR0911 - one for each kind of type
     """A type as Spark reads it from Parquet. Raises Invalid for one that it cannot."""
     from pyarrow import types
 

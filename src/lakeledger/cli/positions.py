@@ -121,7 +121,7 @@ def history(options: Options, source: str, marker_type: str | None, limit: int, 
         show.print_json({"position": marker, "history": changes, "removals": removals, "next": changes.next})
         return
     if removals:
-        rows = [(each.from_status or "", show.moment(each.at), each.actor, each.reason or "") for each in removals]
+        rows = [(each.from_status or "", show.moment(each.at) or "", each.actor, each.reason or "") for each in removals]
         show.print_table(["was at", "removed", "~by", "~reason"], rows, title="removed")
     if marker is None:
         show.print_next(options.command("positions list"))

@@ -186,9 +186,7 @@ RULES: tuple[Danger, ...] = (
         "changed_files load with append would keep the old rows of a changed file beside its new ones: use load_type full",
     ),
     Danger(
-        lambda load: (
-            load.facts.get("changed_files") == "replace" and (load.write_mode != "append" or load.load_type != "incremental")
-        ),
+        lambda load: load.facts.get("changed_files") == "replace" and (load.write_mode != "append" or load.load_type != "incremental"),
         "changed_files replace exchanges the rows that an incremental append brought, not those of {load_type} with {mode}: use "
         "incremental with append, or take it out (a full load reads changed files anyway, and merge finds rows by their keys)",
     ),

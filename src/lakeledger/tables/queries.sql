@@ -146,6 +146,9 @@ select * from expired_snapshots where tenant_id = :tenant_id and table_id = :tab
 -- name: get_snapshot
 select * from table_snapshots where tenant_id = :tenant_id and table_id = :table_id and version = :version
 
+-- name: expired_snapshot
+select * from expired_snapshots where tenant_id = :tenant_id and table_id = :table_id and version = :version
+
 -- name: snapshot_at
 select * from table_snapshots
  where tenant_id = :tenant_id and table_id = :table_id and committed_at <= :at

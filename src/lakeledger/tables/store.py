@@ -147,6 +147,13 @@ def versions_of_run(tx: Transaction, run_id: str) -> list[Visible]:
     ]
 
 
+def origin(tx: Transaction, table: Table) -> Snapshot:
+    """The first version of a table, also if it has expired."""
+    if row := tx.one(sql.get_snapshot, table_id=table.table_id, version=1):
+        return Snapshot(**row)
+    return _expired(tx.one(sql.expired_snapshot, table_id=table.table_id, version=1) or {})
+
+
 def versions_of_runs(tx: Transaction, run_ids: list[str]) -> list[Brought]:
     """What these runs have committed, by table and in order, also with versions that have expired."""
     return [Brought(**row) for row in tx.all(sql.versions_of_runs, runs=run_ids)]

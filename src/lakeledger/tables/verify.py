@@ -74,7 +74,9 @@ def _without_foreign(storage: Storage, known: list[DataFile]) -> dict[str, Store
     """What is there of a table that others have written: its files, and those of the ledger's runs. Whatever else is there is theirs."""
     registered = {file.file_path for file in known}
     runs = {file.run_id for file in known}
-    return {file.path: file for file in storage.files() if file.path in registered or (file.path.startswith(DATA) and run_of(file.path) in runs)}
+    return {
+        file.path: file for file in storage.files() if file.path in registered or (file.path.startswith(DATA) and run_of(file.path) in runs)
+    }
 
 
 def compare(known: list[DataFile], present: dict[str, StoredFile], writing: set[str]) -> list[Finding]:

@@ -82,8 +82,8 @@ class DeclaredFiles:
         known = seen.row_keys() if changed else {}
         if missing := [path for path in changed if path not in known]:
             raise Invalid(
-                f"{missing[0]} changed, and its rows in {self.declared.target} cannot be told from others: it was read before changed_files "
-                f"was 'replace'; load everything once more with `lakeledger run --source {self.declared.source_id} --full-refresh`"
+                f"{missing[0]} changed, and its rows in {self.declared.target} cannot be told from others: it was read before "
+                f"changed_files was 'replace'; load all once more with `lakeledger run --source {self.declared.source_id} --full-refresh`"
             )
         return frozenset(known[path] for path in changed)
 

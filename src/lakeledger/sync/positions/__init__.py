@@ -90,7 +90,9 @@ class Positions:
         with self._store.write() as tx:
             marker = store.get(tx, _source(source))
             if expected_version not in (None, marker.version):
-                raise Conflict(f"{marker.source.name} stands at version {marker.version}, not at {expected_version}: look at it again first")
+                raise Conflict(
+                    f"{marker.source.name} stands at version {marker.version}, not at {expected_version}: look at it again first"
+                )
             store.remove(tx, marker, why, self._actor)
         return marker
 
