@@ -30,7 +30,7 @@ def test_a_registered_table_is_appended_to_merged_read_at_versions_and_published
     assert "registered before: nothing was changed" in shown(
         "tables", "register", "silver.orders", "--delta", place, *at, "--warehouse", lake.settings.warehouse_uri
     )
-    missing = ["tables", "register", "silver.x", "--parquet", f"{place}/nothing", *at, "--warehouse", lake.settings.warehouse_uri]
+    missing = ["tables", "register", "silver.x", "--parquet", str(tmp_path / "nothing"), *at, "--warehouse", lake.settings.warehouse_uri]
     refused(missing, 2, "Invalid", "no Parquet file in")
     assert invoke("tables", "register", "silver.x", *at).exit_code == 2
     lake.append(spark.createDataFrame([(3, "c")], "id bigint, name string"), "silver.orders")

@@ -417,9 +417,9 @@ def test_a_rewind_takes_batches_back_and_a_removed_position_is_told(ledger: Ledg
     text = shown(*words, *at)
     assert "nothing was changed" in text
     assert "silver.orders may hold rows of it" in text
-    assert "--expect-version 3 --reason '<why>' --apply" in text.replace("<why>", "'<why>'").replace("''", "'")
+    assert "--expect-version 3 --reason '<why>' --apply" in text
     assert answer(*words, *at)["tables"] == ["silver.orders"]
-    refused([*words, "--expect-version", "2", "--apply", *at], 2, "Conflict", "stands at version 3, not at 2")
+    refused([*words, "--expect-version", "2", "--apply", *at], 1, "Conflict", "stands at version 3, not at 2")
     assert "has no position any more" in shown(*words, "--reason", "it is gone", "--apply", *at)
     assert "it is gone" in shown("positions", "history", "shop.orders", *at)
     assert answer("positions", "history", "shop.orders", *at)["removals"][0]["to_status"] == "REMOVED"

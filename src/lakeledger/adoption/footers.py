@@ -213,10 +213,10 @@ def _physical_names(found: Found, footers: Sequence[Footer]) -> dict[str, str]:
                     f"column {id_} of {found.location} is called {names[id_]} in some files and {name} in {footer.path}: it was renamed, "
                     "and Spark finds columns by name; rewrite its data files first"
                 )
-    called = {column: names.get(id_, column) for column, id_ in found.ids.items()}
     if found.fields is None:
         return {name: name for footer in footers for name in footer.types}
-    return {each["name"]: called.get(each["name"], each["name"]) for each in found.fields}
+    called = {str(each["name"]): found.ids.get(each["name"], 0) for each in found.fields}
+    return {column: names.get(id_, column) for column, id_ in called.items()}
 
 
 def _ids(found: Found, footers: Sequence[Footer]) -> dict[str, int]:

@@ -57,7 +57,7 @@ def remove(options: Options, source: str, marker_type: str | None, expect_versio
         show.print_next(options.command(f"positions history {words}"))
         return
     click.echo("nothing was changed")
-    why = shlex.quote(reason) if reason else "<why>"
+    why = shlex.quote(reason or "<why>")
     show.print_next(options.command(f"positions remove {words} --expect-version {marker.version} --reason {why} --apply"))
 
 

@@ -10,6 +10,7 @@ from typing import Any, Literal
 
 from lakeledger import clock
 from lakeledger.lake import Bounds
+from lakeledger.locations import is_url
 from lakeledger.names import TableName
 from lakeledger.runs import Counters
 from lakeledger.tables.schema import Field, Schema
@@ -33,7 +34,7 @@ Trigger = Literal["commit", "time", "size", "manual", "query"]
 
 def placed(location: str, warehouse: str) -> str:
     """A whole location. What is stored is relative to the warehouse, so that both can move together."""
-    return location if "://" in location or location.startswith("/") else f"{warehouse}/{location}"
+    return location if is_url(location) or location.startswith("/") else f"{warehouse}/{location}"
 
 
 @dataclass(frozen=True)

@@ -72,11 +72,12 @@ def verify(handle: Store, worker: Worker, warehouse: str, name: TableName, s3: S
 
 def _without_foreign(storage: Storage, known: list[DataFile]) -> dict[str, StoredFile]:
     """What is there of a table that others have written: its files, and those of the ledger's runs. Whatever else is there is theirs."""
-    registered = {file.file_path for file in known}
-    runs = {file.run_id for file in known}
-    return {
-        file.path: file for file in storage.files() if file.path in registered or (file.path.startswith(DATA) and run_of(file.path) in runs)
-    }
+    registered, runs = {file.file_path for file in known}, {file.run_id for file in known}
+
+    def is_of_a_run(file: StoredFile) -> bool:
+        return file.path.startswith(f"{DATA}/") and run_of(file.path) in runs and not file.is_bookkeeping
+
+    return {file.path: file for file in storage.files() if file.path in registered or is_of_a_run(file)}
 
 
 def compare(known: list[DataFile], present: dict[str, StoredFile], writing: set[str]) -> list[Finding]:
