@@ -138,8 +138,7 @@ def _batch(tx: Transaction, table_id: str, brought: Sequence[Brought], source: s
     if other := next((each for each in standing if each.operation != "append"), None):
         raise Invalid(
             f"version {other.version} of {table} is {_a(other.operation)}, which also changed rows that were there before {source} came: "
-            f"it cannot be taken back; rewind without taking back and run {source} again, which brings the same rows, or load it with a "
-            "full refresh"
+            f"it cannot be taken back; {_instead(other.operation)}load it with a full refresh"
         )
     files = store.files_of_versions(tx, table_id, [each.version for each in standing])
     if rewritten := next((file for file in files if file.removed_version is not None), None):
@@ -175,6 +174,11 @@ def _change(tx: Transaction, batch: Batch, source: Source) -> Change:
         summary={TAKEN_BACK: list(batch.versions), "taken_back_from": source.name, "deleted": batch.rows},
         schema_version=known.schema_version,
     )
+
+
+def _instead(operation: str) -> str:
+    """What finds its rows by their keys finds them again."""
+    return "rewind without taking back, and what runs then merges the same rows again, or " if operation in ("merge", "sync") else ""
 
 
 def _a(operation: str) -> str:

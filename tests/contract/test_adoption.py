@@ -80,7 +80,7 @@ def test_a_folder_of_parquet_becomes_a_table_and_its_files_stay(ledger: Ledger, 
     before = everything(place)
     made = ledger.adoption.register(NAME, parquet=str(place))
     assert (made.applied, made.kind, made.files, made.rows) == (True, "parquet", 2, 3)
-    assert made.notes == ("1 other files are not taken in, notes.txt among them",)
+    assert made.notes == ("1 of its files are no Parquet and not taken in, notes.txt among them",)
     table = ledger.tables.get(NAME)
     assert (table.location, table.row_count, table.current_version) == (str(place), 3, 1)
     assert [file.column_bounds["id"] for file in ledger.tables.files(NAME)] == [

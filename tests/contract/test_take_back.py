@@ -9,7 +9,7 @@ import pytest
 from contract.making import change, new_file, put
 from lakeledger import Advance, Conflict, Invalid, Ledger, NotFound, NumberPosition
 from lakeledger.runs import Counters
-from lakeledger.sync import Target, parse_source
+from lakeledger.sync import Target, VersionsPosition, parse_source
 from lakeledger.tables import Files
 
 SOURCE = "shop.orders"
@@ -125,3 +125,18 @@ def test_a_source_is_forgotten_and_that_is_kept(ledger: Ledger) -> None:
         ledger.positions.remove(SOURCE)
     load(ledger, 5)
     assert ledger.positions.get(SOURCE).version == 1
+
+
+def test_a_source_that_is_forgotten_pins_no_version_any_more(ledger: Ledger) -> None:
+    for number in (10, 20):
+        load(ledger, number)
+    table = ledger.tables.get("silver.orders")
+    reader = VersionsPosition({"silver.orders": 1}, {"silver.orders": table.table_id})
+    ledger.positions.advance("report.large", reader)
+
+    def kept() -> str | None:
+        return ledger.snapshots.list("silver.orders")[1].kept
+
+    assert kept() == "source report.large has read up to version 1"
+    ledger.positions.remove("report.large")
+    assert kept() == "one of the 10 newest"

@@ -17,11 +17,12 @@ def look(location: str, s3: S3Settings) -> Found:
         raise Invalid(f"{location} is a Delta table, and not all of its files are its rows now: register it with --delta")
     if any(file.path.startswith("metadata/") and file.name.endswith(".metadata.json") for file in every):
         raise Invalid(f"{location} is an Iceberg table, and not all of its files are its rows now: register its metadata with --iceberg")
-    files = [file for file in every if file.name.lower().endswith(SUFFIXES) and not file.is_bookkeeping]
+    shown = [file for file in every if not file.is_bookkeeping]
+    files = [file for file in shown if file.name.lower().endswith(SUFFIXES)]
     if not files:
         raise Invalid(f"no Parquet file in {location}: give the folder that they are in")
-    others = [file for file in every if file not in files and not file.is_bookkeeping]
-    notes = (f"{len(others)} other files are not taken in, {others[0].path} among them",) if others else ()
+    other = next((file for file in shown if not file.name.lower().endswith(SUFFIXES)), None)
+    notes = (f"{len(shown) - len(files)} of its files are no Parquet and not taken in, {other.path} among them",) if other else ()
     # Every file is as deep in folders that name a column and a value.
     named = {tuple(part.partition("=")[0] for part in file.path.split("/")[:-1] if "=" in part) for file in files}
     return Found("parquet", location, files, partition_by=named.pop() if len(named) == 1 else (), notes=notes)
