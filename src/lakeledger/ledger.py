@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import threading
-from collections.abc import Callable, Collection, Iterator
+from collections.abc import Callable, Collection, Iterator, Sequence
 from contextlib import contextmanager, suppress
 from dataclasses import replace
 from pathlib import Path
@@ -31,6 +31,7 @@ if TYPE_CHECKING:
     from lakeledger.pipelines import Context
     from lakeledger.pipelines.own_session import Sessions
     from lakeledger.pipelines.preview import Preview
+    from lakeledger.pipelines.replaying import Replayed
     from lakeledger.pipelines.runner import ModuleResult, StepResult
     from lakeledger.runs.explain import Explanation
     from lakeledger.tables.checksums import Checksums
@@ -252,6 +253,33 @@ class Ledger(Writes):
 
         context = replace(self.context(), wanted=Wanted(window, full_refresh))
         return preview(context, module, base, {name: str(value) for name, value in (parameters or {}).items()})
+
+    def replay(
+        self,
+        modules: Sequence[Module],
+        base: Path,
+        *,
+        letters: Sequence[Id] | None = None,
+        schema: str | None = None,
+        table: str | None = None,
+        fingerprint: str | None = None,
+        limit: int | None = None,
+        parameters: dict[str, Any] | None = None,
+        dry_run: bool = True,
+    ) -> list[Replayed]:
+        """Send quarantined rows through the loads that the modules declare, again: all that dead letters wait for, or those of some letters.
+
+        In one commit the rows that are good now leave the quarantine for the table, those that are still bad stay with the reasons that
+        they have now, and the letters are settled. Positions stay. Each source is a run of its own; what keeps one from it is the `error`
+        of what it did. A dry run only counts. Raises NotFound, Invalid or Conflict for letters that are none, or are settled.
+        """
+        from lakeledger.pipelines.replaying import batches, waiting
+        from lakeledger.pipelines.replays import replay_declared
+        from lakeledger.sync.dead_letters.model import Filter
+
+        found = batches(waiting(self.store, Filter(schema, table, fingerprint), letters, limit))
+        context, values = replace(self.context(), base=base), {name: str(value) for name, value in (parameters or {}).items()}
+        return [replay_declared(context, batch, modules, values, dry_run=dry_run) for batch in found]
 
     def run_job(self, due: Due) -> Outcome:
         """Carry out a run of a local job, for a `Scheduler`. Raises Invalid, or Conflict if its module is running already."""

@@ -3,6 +3,7 @@
 python child.py crash URL WAREHOUSE MODE DOCUMENT POINT    runs the document's modules and dies by SIGKILL at the point
 python child.py follow URL WAREHOUSE SOURCE TABLE MODE     loads a table of PostgreSQL by its id again and again, and says how many rows
 python child.py changes URL WAREHOUSE TYPE POINT           applies change events and dies by SIGKILL at the point
+python child.py replay URL WAREHOUSE DOCUMENT POINT        replays quarantined rows and dies by SIGKILL at the point
 python child.py serve                                      does what it is told: one JSON object per line in, one per line out
 """
 
@@ -59,6 +60,14 @@ def changes(url: str, warehouse: str, scd_type: str, point: str) -> None:
         kill_at(point)
         histories.apply(ledger, session, events[1::2], int(scd_type), number=2)
     sys.exit(f"{point} was never reached")
+
+
+def replay(url: str, warehouse: str, document: str, point: str) -> None:
+    path = Path(document)
+    with lakeledger.open(Settings(url, warehouse, metadata="sync", spark=SPARK)) as ledger:
+        kill_at(point)
+        done = ledger.replay(documents.load(path).modules, path.parent, dry_run=False)
+    sys.exit(f"{point} was never reached: {done}")
 
 
 def serve() -> None:
@@ -123,4 +132,4 @@ COMMANDS: dict[str, Callable[..., Any]] = {
 }
 
 if __name__ == "__main__":
-    {"serve": serve, "crash": crash, "follow": follow, "changes": changes}[sys.argv[1]](*sys.argv[2:])  # type: ignore[operator]  # each takes its own
+    {"serve": serve, "crash": crash, "follow": follow, "changes": changes, "replay": replay}[sys.argv[1]](*sys.argv[2:])  # type: ignore[operator]  # each takes its own

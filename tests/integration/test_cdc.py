@@ -182,11 +182,11 @@ def test_events_without_a_key_or_a_sequence_go_to_quarantine_in_the_same_commit(
     made = lake.apply_changes(events(spark, (1, "a", "U", 1), *bad), "t", stored_as_scd_type=type_, format=format_, **CDC)  # type: ignore[arg-type]
     assert rows(lake.read("t").select("id", "name")) == [(1, "a")]
     found = lake.read("t__quarantine")
-    assert found.columns == ["row", "reasons", "source_file", "run_id"]
+    assert found.columns == ["row", "reasons", "source_file", "run_id", "format"]
     assert rows(found.select("row", "reasons")) == [
         ('{"id":1,"name":"no sequence","op":"U","seq":null}', ["the sequence is NULL"]),
-        ('{"id":null,"name":"no key","op":"U","seq":1}', ["key id is NULL"]),
-        ('{"id":null,"name":null,"op":"U","seq":null}', ["key id is NULL", "the sequence is NULL"]),
+        ('{"id":null,"name":"no key","op":"U","seq":1}', ["id is NULL"]),
+        ('{"id":null,"name":null,"op":"U","seq":null}', ["id is NULL", "the sequence is NULL"]),
     ]
     assert {row[0] for row in found.select("run_id").collect()} == {made.snapshot.run_id}
     run = lake.runs.get(made.snapshot.run_id)

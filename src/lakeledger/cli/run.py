@@ -222,8 +222,8 @@ def _chosen(
     if source is not None and module is None:
         raise click.UsageError("--source is of a module: give --module, too")
     if control_table is None:
-        path = (file or _default_file(options)).absolute()
-        return [each if source is None else each.alone(source) for each in _load(path, module)], path.parent
+        path = (file or default_file(options)).absolute()
+        return [each if source is None else each.alone(source) for each in load_modules(path, module)], path.parent
     if file is not None:
         raise click.UsageError("give either a FILE or --control")
     from lakeledger.cli.control_table import given, module_of, read_table
@@ -232,12 +232,12 @@ def _chosen(
     return [module_of(read_table(settings, given(control_table)), module, source)], settings.base
 
 
-def _default_file(options: Options) -> Path:
+def default_file(options: Options) -> Path:
     settings = options.file or config.find_file(Path.cwd())
     return (settings.parent if settings else Path.cwd()) / PIPELINE_FILE
 
 
-def _load(path: Path, name: str | None) -> list[Module]:
+def load_modules(path: Path, name: str | None) -> list[Module]:
     """The modules to run, checked. Raises Invalid or NotFound, before anything is opened."""
     from lakeledger.control import documents
 

@@ -32,7 +32,7 @@ def fitted(
     fields = normalise(frame.schema.jsonValue())["fields"]
     passed = _passing(fields, changes)
     if known is None:
-        return frame.withColumn(RESCUED, F.lit(None).cast("string")) if drift == "rescue" else frame
+        return frame.withColumn(RESCUED, F.lit(None).cast("string")) if drift == "rescue" and RESCUED not in frame.columns else frame
     there = {codec.fold(field["name"]): field for field in shown(known)["fields"] if field["name"] != RESCUED}
     given = {codec.fold(field["name"]): field for field in fields}
     columns: list[Column] = []
@@ -51,8 +51,9 @@ def fitted(
             rescued.append(column)
     wanted = {codec.fold(name) for name in optional}
     columns += [_nothing(field) for key, field in there.items() if key not in given and key in wanted]
-    if drift == "rescue":
-        columns.append(_together(rescued).alias(RESCUED))
+    if drift == "rescue":  # A row that is replayed may have been rescued before.
+        before = [F.col(quote(given[RESCUED]["name"]))] if RESCUED in given else []
+        columns.append(F.coalesce(_together(rescued), *before).alias(RESCUED))
     return frame.select(*columns)
 
 

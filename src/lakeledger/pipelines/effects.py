@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import time
 from collections.abc import Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any
 
 from lakeledger import records
@@ -51,12 +51,16 @@ NO_VOLUME = Volume()
 
 @dataclass(frozen=True)
 class IngestionFacts:
-    """How much was written to a table, and how long each part of that took. A source without a name is the pipeline's."""
+    """How much was written to a table, and how long each part of that took. A source without a name is the pipeline's.
+
+    `extras` tell what became of duplicates (`deduplication`) and of bad rows (`guardrails`).
+    """
 
     table: TableName
     watch: Stopwatch
     source: str | None = None
     volume: Volume = NO_VOLUME
+    extras: Mapping[str, Any] = field(default_factory=dict)
 
     def write(self, tx: Transaction, committed: Commit) -> None:
         made = committed.of(self.table)
@@ -82,7 +86,7 @@ class IngestionFacts:
             "retries": run_store.earlier_attempts(tx, run, committed.fence.step_id),
             "table_version": made.version,
         }
-        records.add(tx, records.NewRecord(target, context, "ingestion_volume", volume, PRODUCER))
+        records.add(tx, records.NewRecord(target, context, "ingestion_volume", volume, PRODUCER, extras=dict(self.extras)))
         records.add(tx, records.NewRecord(target, context, "ingestion_runtime", runtime, PRODUCER))
 
 

@@ -45,7 +45,7 @@ def write(context: Context, frame: DataFrame, spec: Write, fence: Fence) -> Comm
     way = WAYS[spec.mode]
     known = target.metadata.schema if target.metadata and not spec.replaces_all else None
     frame = fitted(frame, known, spec.drift, spec.changes, spec.optional_columns)
-    incoming = way.prepare(frame, spec, target, fence.run_id)
+    incoming = way.prepare(frame, spec, target)
     look = spec.look(frame) if spec.look else Look()
     own, asides = aside.together(look.asides, incoming.asides)
     marked = aside.mark(incoming.frame.withColumns({**look.helpers}) if look.helpers else incoming.frame, asides)
@@ -57,13 +57,15 @@ def write(context: Context, frame: DataFrame, spec: Write, fence: Fence) -> Comm
     def changes(saved: Saved) -> Planned:
         if spec.confirm:
             spec.confirm()
-        judged = spec.judge(saved if rewrite.measured is None else replace(saved, measured=rewrite.measured)) if spec.judge else ()
+        seen = saved if rewrite.measured is None else replace(saved, measured=rewrite.measured)
+        judged = spec.judge(seen) if spec.judge else ()
         watch.lap("write_ms")
-        named = spec.position.source if spec.position else spec.source
-        facts = [IngestionFacts(spec.table, watch, named.name if named else None, spec.volume)] if spec.is_ingestion else []
-        made = [replace(_change(spec, target, shape.schema, rewrite, rewrite.outcome(saved), saved), beside=shape.beside())]
+        outcome = rewrite.outcome(saved)
+        facts = [_facts(spec, watch, outcome, seen)] if spec.is_ingestion else []
+        made = [replace(_change(spec, target, shape.schema, rewrite, outcome, saved), beside=shape.beside())]
         written = ((other, each) for other, each in zip(others, saved.asides, strict=True) if each.files)
         made += [replace(other.change(each, rewrite.beside), beside=shape.beside(other)) for other, each in written]
+        made = _with_taken(made, spec.takes()) if spec.takes else made
         changed = {change.table for change in made}
         unmoved = [Unmoved(read) for read in rewrite.beside if read.table not in changed]
         return Planned(made, spec.moves, [*effects, *judged, *facts, *unmoved], watch)
@@ -176,9 +178,18 @@ def _unknown(attempted: Commit, error: Unavailable) -> Failed:
     return Failed(f"{what}: compare `lakeledger tables history {made.table.name}` before you run it again ({error})")
 
 
+def _facts(spec: Write, watch: Stopwatch, outcome: Outcome, seen: Saved) -> IngestionFacts:
+    """What is told of an ingestion, with what became of duplicates and of bad rows."""
+    named = spec.position.source if spec.position else spec.source
+    extras: dict[str, Any] = {"deduplication": dict(outcome.deduplication)} if outcome.deduplication else {}
+    if spec.guardrails:
+        extras["guardrails"] = dict(spec.guardrails(seen))
+    return IngestionFacts(spec.table, watch, named.name if named else None, spec.volume, extras)
+
+
 def _source_schema(context: Context, frame: DataFrame, spec: Write, fence: Fence) -> list[Effect]:
     """What is to be registered: what the source looks like, unless that is what it looked like last time."""
-    if spec.source is None:
+    if spec.source is None or spec.takes:  # Rows that another table had so far do not tell what the source looks like.
         return []
     definition = from_spark(own_columns(normalise(frame.schema.jsonValue())))
     with context.store.read() as tx:
@@ -231,6 +242,16 @@ def _partition_by(spec: Write, current: Layout) -> tuple[str, ...]:
     if len(set(wanted)) < len(wanted):
         raise Invalid(f"cannot partition {spec.table} by {', '.join(spec.partition_by)}: a column is there twice")
     return current.partition_by if wanted == [codec.fold(name) for name in current.partition_by] else spec.partition_by
+
+
+def _with_taken(made: list[Change], taken: Change) -> list[Change]:
+    """The changes, with that of a table whose rows were taken: one that also gets rows has one change."""
+    place = next((place for place, change in enumerate(made) if change.table == taken.table), None)
+    if place is None:
+        return [*made, taken]
+    gains = made[place]
+    both = replace(gains, operation="merge", files=[*taken.files, *gains.files], retires=taken.retires, base_version=taken.base_version)
+    return [*made[:place], replace(both, summary=taken.summary), *made[place + 1 :]]
 
 
 def _schema_changes(target: Target, schema: Schema) -> dict[str, Any]:

@@ -14,7 +14,7 @@ from lakeledger.pipelines.apply.changes import Changes
 from lakeledger.pipelines.effects import NO_VOLUME, Volume
 from lakeledger.runs import Counters
 from lakeledger.sync import Advance, Source
-from lakeledger.tables import Layout, NewFile, Table, TableMetadata, TableName
+from lakeledger.tables import Change, Layout, NewFile, Table, TableMetadata, TableName
 from lakeledger.tables.model import Operation, Part, Retired
 from lakeledger.tables.schema import Schema
 
@@ -91,10 +91,11 @@ class Write:
     registered with the rows; `effects` become visible with them, too. `confirm` has a last look, after the files are written, and raises
     if they should not become visible. `look` says what to measure in the one pass that writes the rows, and which to set aside; `judge`
     sees that before the commit, and refuses the rows by raising (Refused, with why), or adds effects. Only what `is_ingestion` is told
-    as such, with what is known of the slice of the source (`volume`). `metadata` says when other engines see it, if not as the table or
+    as such, with what is known of the slice of the source (`volume`), and of its bad rows and their limits (`guardrails`). `metadata` says when other engines see it, if not as the table or
     the ledger does. `changes` says how rows are matched with those of the table, for the modes that do. `drift` says what becomes of
     columns that the table does not have; those that are `optional_columns` may be missing then. If `look` sets bad rows aside, no table
-    gets the columns that say why one is bad.
+    gets the columns that say why one is bad. Rows that another table had so far leave it in the same commit: `takes` gives that change,
+    once the rows are written and judged.
     """
 
     table: TableName
@@ -114,10 +115,12 @@ class Write:
     is_ingestion: bool = True
     metadata: str | None = None
     volume: Volume = NO_VOLUME
+    guardrails: Callable[[Saved], Mapping[str, Any]] | None = None
     changes: Changes | None = None
     drift: Drift = "freeze"
     optional_columns: tuple[str, ...] = ()
     sets_bad_rows_aside: bool = False
+    takes: Callable[[], Change] | None = None
 
     @property
     def moves(self) -> list[Advance]:
@@ -152,13 +155,15 @@ class Target:
 class Outcome:
     """What the rows did: the part of the table that leaves it for them, and how many are new, changed and gone.
 
-    `summary` is kept with the table's version. If it `changes_nothing`, the version has no files, and those that were written are removed.
+    `summary` is kept with the table's version, `deduplication` with the volume of the load. If it `changes_nothing`, the version has no
+    files, and those that were written are removed.
     """
 
     retires: Retired | None
     counters: Counters
     summary: Mapping[str, Any] = field(default_factory=dict)
     changes_nothing: bool = False
+    deduplication: Mapping[str, int] | None = None
 
 
 @dataclass(frozen=True)
@@ -227,7 +232,7 @@ class Apply(Protocol):
 
 @dataclass(frozen=True)
 class Way:
-    """A way of writing, and how it takes the rows of a run. `prepare` raises Invalid for rows that cannot be written so."""
+    """A way of writing, and how it takes rows. `prepare` raises Invalid for rows that cannot be written so."""
 
     apply: Apply
-    prepare: Callable[[DataFrame, Write, Target, str], Incoming]
+    prepare: Callable[[DataFrame, Write, Target], Incoming]

@@ -145,7 +145,7 @@ class _Plan:
         read = part(batch, self.kept.files if self.kept else [], self._kept_keys) if self.kept else ("all" if batch.keys else None)
         return Rewrite(
             frame,
-            lambda saved: outcome(touched, saved, batch.rows),
+            lambda saved: outcome(touched, saved, batch, is_history=True),
             "all" if batch.truncates else part(batch, self.known.files),
             beside(events_of(self.given.spec.table), self.kept, "all" if cuts and read is not None else read),
             batch.measured,

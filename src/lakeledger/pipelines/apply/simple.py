@@ -17,7 +17,7 @@ if TYPE_CHECKING:
     from pyspark.sql import DataFrame
 
 
-def as_given(frame: DataFrame, spec: Write, target: Target, run_id: str) -> Incoming:  # noqa: ARG001 - whatever is to be written
+def as_given(frame: DataFrame, spec: Write, target: Target) -> Incoming:  # noqa: ARG001 - whatever is to be written
     """The rows as they are; if bad ones are set aside, without what only says why one is bad."""
     given = normalise(frame.schema.jsonValue())
     return Incoming(frame, own_columns(given) if spec.sets_bad_rows_aside else given)

@@ -6,7 +6,7 @@ Everything is read on Spark. One pass finds which tables and schemas there are a
 from __future__ import annotations
 
 import json
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import asdict, dataclass, field, replace
 from functools import cached_property
@@ -109,16 +109,18 @@ class DebeziumFiles:
         yield frame
 
 
-def decode(lines: DataFrame, config: Debezium, batch: int = 0, known: Schema | None = None) -> tuple[DataFrame, dict[str, int]]:
+def decode(
+    lines: DataFrame, config: Debezium, batch: int = 0, known: Schema | None = None, beside: Sequence[str] = ()
+) -> tuple[DataFrame, dict[str, int]]:
     """The changes in texts (see `debezium_events`), as `changes` describes them, and how many texts were something else.
 
     `batch` tells texts of later loads from those of earlier ones; `known` are the target's columns, for a batch without any event of
-    the table. Raises Invalid.
+    the table. Columns of the texts that are `beside` them stay. Raises Invalid.
     """
     told = events.classify(lines, config.table, flattened=config.flattened)
     found = Found.of(told, config)
     columns = Columns(lines.sparkSession, config, found.schemas, known)
-    return columns.frame(told.where(f"kind in ('{events.EVENT}', '{events.BAD}')"), batch), found.counts
+    return columns.frame(told.where(f"kind in ('{events.EVENT}', '{events.BAD}')"), batch, beside), found.counts
 
 
 @dataclass(frozen=True)
@@ -181,7 +183,7 @@ class Columns:
             return {name: type_ for name, type_ in _types(StructType.fromJson(self.known)).items() if name not in changes.COLUMNS}
         raise Invalid("the events carry no schema: declare the columns as the source's `schema`, or set schemas.enable of the converter")
 
-    def frame(self, told: DataFrame, batch: int) -> DataFrame:
+    def frame(self, told: DataFrame, batch: int, beside: Sequence[str] = ()) -> DataFrame:
         """The rows of the texts that are events, or that should be."""
         from pyspark.sql import functions as F
 
@@ -213,6 +215,7 @@ class Columns:
             F.when(~is_bad & (F.size("unset") > 0), F.col("unset")).alias(changes.UNSET),
             F.when(is_bad, F.col("text")).alias(changes.RAW),
             F.when(is_bad, F.col("problems")).alias(changes.PROBLEMS),
+            *beside,
         )
 
     def _value(self, name: str) -> Column:

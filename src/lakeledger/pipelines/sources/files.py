@@ -19,7 +19,7 @@ from lakeledger.lake.orc import orc_types
 from lakeledger.lake.parquet import footer_types
 from lakeledger.lake.storage import AS_AWS, PARALLEL
 from lakeledger.locations import is_url
-from lakeledger.pipelines.quarantine import FILE, RAW
+from lakeledger.pipelines.quarantine import FILE, RAW, RAW_FORMAT
 from lakeledger.pipelines.read import literal
 from lakeledger.pipelines.remote import is_remote
 from lakeledger.pipelines.sources import columns
@@ -202,7 +202,8 @@ def _with_bad_rows(
         schema = schema.add(RAW, StringType())
     frame = reader.schema(schema).load([literal(path) for path in paths])
     # Spark gives the path as part of a URL.
-    return frame.withColumn(FILE, F.url_decode(F.replace(F.col("_metadata.file_path"), F.lit("+"), F.lit("%2B"))))
+    path = F.url_decode(F.replace(F.col("_metadata.file_path"), F.lit("+"), F.lit("%2B")))
+    return frame.withColumns({FILE: path, RAW_FORMAT: F.lit(source.format)})
 
 
 def identify(files: Sequence[StoredFile], where: Where = HERE) -> list[SourceFile]:
