@@ -267,7 +267,7 @@ class Ledger(Writes):
         parameters: dict[str, Any] | None = None,
         dry_run: bool = True,
     ) -> list[Replayed]:
-        """Send quarantined rows through the loads that the modules declare, again: all that dead letters wait for, or those of some letters.
+        """Send quarantined rows through the loads that the modules declare, again: all that letters stand for, or those of some letters.
 
         In one commit the rows that are good now leave the quarantine for the table, those that are still bad stay with the reasons that
         they have now, and the letters are settled. Positions stay. Each source is a run of its own; what keeps one from it is the `error`

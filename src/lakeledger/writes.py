@@ -245,7 +245,7 @@ class Writes(Slices):
         letters: Sequence[Id] | None = None,
         dry_run: bool = True,
     ) -> list[Replayed]:
-        """Send quarantined rows of a table through a write again that Python made: all that dead letters wait for, or those of some letters.
+        """Send quarantined rows of a table through a write again that Python made: all that letters stand for, or those of some letters.
 
         The function is given the rows as `<table>__quarantine` has them (`row`, the text; `reasons`; `source_file`; `run_id`) and returns
         those to write, with the columns that the write takes. `mode` and `changes` are as in `load`. Otherwise it is as `replay`, of

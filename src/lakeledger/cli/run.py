@@ -233,6 +233,7 @@ def _chosen(
 
 
 def default_file(options: Options) -> Path:
+    """The file that declares pipelines where none is given."""
     settings = options.file or config.find_file(Path.cwd())
     return (settings.parent if settings else Path.cwd()) / PIPELINE_FILE
 

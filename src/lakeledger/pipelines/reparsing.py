@@ -70,7 +70,7 @@ def texts_of(context: Context, source: Source, declared: Declared, spark: SparkS
     return Texts(_with_rescued(to_spark(known.definition), declared), debezium=debezium, known=seen.given_columns)
 
 
-def read_again(spark: SparkSession, quarantined: DataFrame, how: Texts) -> DataFrame:
+def read_again(quarantined: DataFrame, how: Texts) -> DataFrame:
     """The rows with their own columns, and beside them what `quarantine` reserves: what still cannot be read has its text."""
     from pyspark.sql import functions as F
 

@@ -1,4 +1,4 @@
-"""Quarantined rows, replayed: they go through the same load again, and in one commit leave the quarantine, or stay with their reasons of now.
+"""Quarantined rows, replayed: they go through the same load again, and in one commit leave the quarantine, or stay with new reasons.
 
 The letters that stand for them are settled in that commit, too; of rows that are still bad there are new ones.
 """
@@ -91,7 +91,7 @@ class StillBad(Refused):
 
 
 def waiting(store: Store, chosen: Filter, ids: Sequence[Id] | None = None, limit: int | None = None) -> list[DeadLetter]:
-    """The letters that stand for rows and wait, or some of them, oldest first. Raises NotFound, Invalid, or Conflict for one that is settled."""
+    """The letters that stand for rows and wait, or those with these ids, oldest first. Raises NotFound, Invalid or Conflict."""
     with store.read() as tx:
         if ids is None:
             return letters.of_rows(tx, chosen, WORKER, limit or MOST_LETTERS)
@@ -196,9 +196,8 @@ def _replay_once(
         summary={**watched.summary, **({"source": batch.source} if batch.source else {}), "replayed": found.count},
     )
     committed = write(context, read(found.rows()), spec, fence)
-    counted = committed.counters
-    changed = {"inserted": counted.inserted, "updated": counted.updated, "deleted": counted.deleted}
-    return replace(made, rows=found.count, still_bad=seen["bad"], **changed)
+    done = committed.counters
+    return replace(made, rows=found.count, inserted=done.inserted, updated=done.updated, deleted=done.deleted, still_bad=seen["bad"])
 
 
 def _condition(batch: Batch) -> Column:

@@ -14,8 +14,8 @@ from lakeledger.pipelines import Context, references
 from lakeledger.pipelines.apply import Write
 from lakeledger.pipelines.bad_rows import Limit
 from lakeledger.pipelines.declared import declared_write
-from lakeledger.pipelines.replaying import Batch, Replayed, failed, held, replay, replay_write
 from lakeledger.pipelines.reparsing import read_again, texts_of
+from lakeledger.pipelines.replaying import Batch, Replayed, failed, held, replay, replay_write
 from lakeledger.pipelines.sources.declared import Declared
 from lakeledger.pipelines.sources.opening import open_source
 from lakeledger.runs import ActiveRun, ActiveStep, DoneBy, NewStep
@@ -119,7 +119,7 @@ def _way(context: Context, module: Module, declared: Declared) -> Way:
     into = replay_write(replace(declared_write(declared), source=name), name.name)
 
     def read(quarantined: DataFrame) -> DataFrame:
-        spark = quarantined.sparkSession
-        return read_again(spark, quarantined, texts_of(context, open_source(context, module.module_name, declared), declared, spark))
+        source = open_source(context, module.module_name, declared)
+        return read_again(quarantined, texts_of(context, source, declared, quarantined.sparkSession))
 
     return Way(into, Limit(required=declared.target_config.required_columns), read, references.secrets_of(declared))

@@ -91,11 +91,11 @@ class Write:
     registered with the rows; `effects` become visible with them, too. `confirm` has a last look, after the files are written, and raises
     if they should not become visible. `look` says what to measure in the one pass that writes the rows, and which to set aside; `judge`
     sees that before the commit, and refuses the rows by raising (Refused, with why), or adds effects. Only what `is_ingestion` is told
-    as such, with what is known of the slice of the source (`volume`), and of its bad rows and their limits (`guardrails`). `metadata` says when other engines see it, if not as the table or
-    the ledger does. `changes` says how rows are matched with those of the table, for the modes that do. `drift` says what becomes of
-    columns that the table does not have; those that are `optional_columns` may be missing then. If `look` sets bad rows aside, no table
-    gets the columns that say why one is bad. Rows that another table had so far leave it in the same commit: `takes` gives that change,
-    once the rows are written and judged.
+    as such, with what is known of the slice of the source (`volume`), and of its bad rows and their limits (`guardrails`). `metadata`
+    says when other engines see it, if not as the table or the ledger does. `changes` says how rows are matched with those of the table,
+    for the modes that do. `drift` says what becomes of columns that the table does not have; those that are `optional_columns` may be
+    missing then. If `look` sets bad rows aside, no table gets the columns that say why one is bad. Rows that another table had so far
+    leave it in the same commit: `takes` gives that change, once the rows are written and judged.
     """
 
     table: TableName
