@@ -55,7 +55,7 @@ def test_too_many_of_them_stop_the_load_and_nothing_is_visible(sqlite_lake: Ledg
     assert not sqlite_lake.dead_letters.list()
     (error,) = sqlite_lake.errors.list("open")
     assert (error.schema_name, error.table_name, error.error_type) == ("shop", "orders", "validation")
-    assert error.error_message == failed.error
+    assert error.error_message == f"Refused: {failed.error}"
     put(base / "orders/1.csv", f"{HEAD}{GOOD}x,c,3.5\n")
     assert run(sqlite_lake, orders(**limit), base).rows == 2
     assert not sqlite_lake.errors.list("open"), "the source has done its work"

@@ -181,7 +181,11 @@ def _replay_once(
 ) -> Replayed:
     made = Replayed(batch.source, str(batch.table), (), 0, dry_run=False)
     ending = f"run {fence.run_id} replayed them"
-    found = find(context, batch.quarantine, _condition(batch), _runs(batch)) if context.ledger.tables.find(str(batch.quarantine)) else None
+    found = (
+        find(context, batch.quarantine, lambda: _condition(batch), _runs(batch))
+        if context.ledger.tables.find(str(batch.quarantine))
+        else None
+    )
     if found is None or not found.count:
         persist(context, [], fence, [], [], [Settled(batch.letters, f"{ending}: none were left")])
         return made

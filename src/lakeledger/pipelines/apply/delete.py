@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from decimal import Decimal
 from typing import TYPE_CHECKING, Any
@@ -90,7 +90,7 @@ def delete(context: Context, name: TableName, where: str, fence: Fence, metadata
     from pyspark.sql import functions as F
 
     _check(where)
-    found = find(context, name, F.expr(where), where, metadata)
+    found = find(context, name, lambda: F.expr(where), where, metadata)
 
     def plan(saved: Saved) -> Planned:
         told, counted = {"where": where, "deleted": found.count}, Counters(processed=found.count, deleted=found.count)
@@ -102,11 +102,12 @@ def delete(context: Context, name: TableName, where: str, fence: Fence, metadata
     return put(context, fence, frame, shape, found.target, plan, placed=True).tables[0]
 
 
-def find(context: Context, name: TableName, condition: Column, prune_by: str, metadata: str | None = None) -> Found:
+def find(context: Context, name: TableName, where: Callable[[], Column], prune_by: str, metadata: str | None = None) -> Found:
     """The rows of a table for which a condition is true. `prune_by` is true for all of them, in SQL. Raises NotFound or Conflict."""
     target, known = _look(context, name, metadata)
     wanted = pruned(known.files, known.schema, prune_by)
     session = context.sessions.to_merge(context.sessions.to_load(context.spark))
+    condition = where()  # Spark makes columns only once it is there.
     if not wanted:
         return Found(name, target, known, session, condition, [], {})
     counted = _named(known.rows(session, wanted), known).where(condition).groupBy("t_file").count().collect()
