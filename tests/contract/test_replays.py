@@ -51,7 +51,7 @@ def test_letters_of_rows_are_found_among_others_and_by_source_and_table(ledger: 
     held, dead = letter(ledger, 4), letter(ledger, 5)
     ledger.dead_letters.add(NewLetter("main", "orders", "insert", {"id": 1}))
     ledger.dead_letters.claim(ids=[held.id], worker="somebody")
-    ledger.dead_letters.claim(ids=[dead.id], worker=WORKER)  # of a replay that was killed
+    ledger.dead_letters.claim(ids=[dead.id], worker=f"{WORKER} r0")  # of a replay that was killed
     found = waiting(ledger.store, Filter())
     assert [each.id for each in found] == [first.id, second.id, other.id, dead.id]
     assert [(each.source, str(each.table), each.rows) for each in batches(found)] == [

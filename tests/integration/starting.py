@@ -109,7 +109,7 @@ class Project:
             "dlq groups": ([], set()),
             "dlq list": ([], set()),
             "dlq release": ([self.letter_id], set()),
-            "dlq replay": ([], set()),
+            "dlq replay": ([], MODELS),
             "dlq resolve": ([self.letter_id], set()),
             "dlq show": ([self.letter_id], set()),
             "sync cleanup": ([], set()),

@@ -21,6 +21,7 @@ if TYPE_CHECKING:
     from pyspark.sql import DataFrame, SparkSession
 
 UNREADABLE = "it cannot be read by the schema"
+QUARANTINE = "row string, reasons array<string>, source_file string, run_id string, format string"
 DAYS = "id,name,day\n1,a,2026-01-31\n2,b,31.01.2026\nx,c,2026-01-31\n,d,2026-01-31\n"
 
 
@@ -199,6 +200,35 @@ def test_a_replay_that_fails_is_in_the_error_log_and_leaves_the_letters_waiting(
     assert (error.schema_name, error.table_name, error.error_type) == ("main", "orders__quarantine", "validation")
     assert [each.status for each in sqlite_lake.runs.list(limit=1)] == ["FAILED"]
     assert {letter.status for letter in sqlite_lake.dead_letters.list()} == {"pending"}
+    with sqlite_lake.run("main.orders__quarantine", exclusive=True):
+        (second,) = replay(sqlite_lake, days(), base)
+        assert "is already running" in (second.error or ""), "two at once"
+    (letter,) = sqlite_lake.dead_letters.claim(worker="somebody")
+    assert replay(sqlite_lake, days(), base) == [], "somebody else holds it"
+    sqlite_lake.dead_letters.release(letter.id, "somebody")
     (done,) = replay(sqlite_lake, days({"dateFormat": "dd.MM.yyyy"}), base)
     assert (done.error, done.inserted) == (None, 1)
     assert not sqlite_lake.errors.list("open")
+
+
+def test_texts_are_read_in_their_own_format_only(spark: SparkSession) -> None:
+    from pyspark.sql.types import StructType
+
+    from lakeledger.pipelines.reparsing import Texts, read_again
+
+    given = [
+        ('[{"id": 1}, {"id": "x"}]', [UNREADABLE], "json"),
+        ("{broken", [UNREADABLE], "json"),
+        ("2", [UNREADABLE], "csv"),  # as long as the source gave another format
+        ('{"id":3}', ["name is NULL"], "columns"),
+        ('{"id":"y"}', ["name is NULL"], "columns"),
+    ]
+    quarantined = spark.createDataFrame([(*each[:2], None, "r", each[2]) for each in given], QUARANTINE)
+    read = read_again(quarantined, Texts(StructType.fromDDL("id int"), "json")).collect()
+    assert sorted(row["id"] for row in read if row["_raw"] is None) == [1, 3]
+    assert {row["_raw"]: row["_raw_format"] for row in read if row["_raw"] is not None} == {
+        '{"id":"x"}': "json",
+        "{broken": "json",
+        "2": "csv",
+        '{"id":"y"}': "columns",
+    }

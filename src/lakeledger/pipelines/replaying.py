@@ -38,7 +38,8 @@ from lakeledger.tables.verify import DATA
 if TYPE_CHECKING:
     from pyspark.sql import Column, DataFrame
 
-# In whose name letters are held. Whoever replays the rows of a table holds its run: what is held in that name is not held by anybody else.
+# In whose name letters are held, with the id of the run. Whoever replays the rows of a table holds its run exclusively: what another
+# replay of it holds, nobody does any more.
 WORKER = "dlq replay"
 # Each is settled in the transaction of the commit, which should be short.
 LETTERS_AT_ONCE = 500
@@ -94,7 +95,7 @@ def waiting(store: Store, chosen: Filter, ids: Sequence[Id] | None = None, limit
     """The letters that stand for rows and wait, or those with these ids, oldest first. Raises NotFound, Invalid or Conflict."""
     with store.read() as tx:
         if ids is None:
-            return letters.of_rows(tx, chosen, WORKER, limit or MOST_LETTERS)
+            return letters.of_rows(tx, chosen, f"{WORKER} %", limit or MOST_LETTERS)
         found = list({letter.id: letter for letter in (letters.get(tx, each) for each in ids)}.values())
     for letter in found:
         if letter.is_settled:
@@ -132,23 +133,28 @@ def replay_write(into: Write, name: str) -> Write:
     return into
 
 
+def worker_of(run_id: str) -> str:
+    """In whose name a replay holds letters."""
+    return f"{WORKER} {run_id}"
+
+
 @contextmanager
-def held(store: Store, chosen: Sequence[DeadLetter], failures: Failures) -> Iterator[list[DeadLetter]]:
+def held(store: Store, chosen: Sequence[DeadLetter], run_id: str, failures: Failures) -> Iterator[list[DeadLetter]]:
     """Those of the letters that nobody else holds, held for as long as the block takes. What is not settled then waits again."""
-    claim = Claim(WORKER, HOLD_SECONDS)
+    claim = Claim(worker_of(run_id), HOLD_SECONDS)
     with store.write() as tx:
-        # Whoever held them in this name is gone: the table's run is ours.
-        again = [letters.renew(tx, letter.id, claim) for letter in chosen if letters.held(tx, letter.id, WORKER)]
-        new = letters.claim_these(tx, claim, Filter(), [letter.id for letter in chosen])
-    mine = [*again, *new]
+        for letter in (letters.get(tx, each.id) for each in chosen):
+            if letter.status == LetterStatus.PROCESSING and (letter.claimed_by or "").startswith(f"{WORKER} "):
+                letters.release(tx, letter.id, letter.claimed_by or "")
+        mine = letters.claim_these(tx, claim, Filter(), [letter.id for letter in chosen])
     try:
         with Keeper(store, claim, failures):
             yield mine
     finally:
         with store.write() as tx:
             for letter in mine:
-                if letters.held(tx, letter.id, WORKER):
-                    letters.release(tx, letter.id, WORKER)
+                if letters.held(tx, letter.id, claim.worker):
+                    letters.release(tx, letter.id, claim.worker)
 
 
 def replay(
@@ -180,23 +186,23 @@ def _replay_once(
     context: Context, batch: Batch, into: Write, limit: bad_rows.Limit, read: Callable[[DataFrame], DataFrame], fence: Fence
 ) -> Replayed:
     made = Replayed(batch.source, str(batch.table), (), 0, dry_run=False)
-    ending = f"run {fence.run_id} replayed them"
+    worker, ending = worker_of(fence.run_id), f"run {fence.run_id} replayed them"
     found = (
         find(context, batch.quarantine, lambda: _condition(batch), _runs(batch))
         if context.ledger.tables.find(str(batch.quarantine))
         else None
     )
     if found is None or not found.count:
-        persist(context, [], fence, [], [], [Settled(batch.letters, f"{ending}: none were left")])
+        persist(context, [], fence, [], [], [Settled(batch.letters, worker, f"{ending}: none were left")])
         return made
     seen: dict[str, int] = {}
     watched = bad_rows.watched(context, into, bad_rows.Limit(required=limit.required), fence.run_id)
     spec = replace(
         watched,
         look=lambda frame: _look(watched, frame),
-        judge=lambda saved: _judge(watched, saved, batch, found, seen),
+        judge=lambda saved: _judge(watched, saved, batch, found, worker, seen),
         takes=lambda: _taken(context, found, fence),
-        effects=(*watched.effects, Settled(batch.letters, ending)),
+        effects=(*watched.effects, Settled(batch.letters, worker, ending)),
         summary={**watched.summary, **({"source": batch.source} if batch.source else {}), "replayed": found.count},
     )
     committed = write(context, read(found.rows()), spec, fence)
@@ -229,7 +235,7 @@ def _look(watched: Write, frame: DataFrame) -> Look:
     return replace(look, measures={**look.measures, _CHANGED: changed})
 
 
-def _judge(watched: Write, saved: Saved, batch: Batch, found: Found, seen: dict[str, int]) -> Sequence[Effect]:
+def _judge(watched: Write, saved: Saved, batch: Batch, found: Found, worker: str, seen: dict[str, int]) -> Sequence[Effect]:
     """The letters of what is still bad. Raises StillBad if nothing has changed."""
     measured = saved.measured
     bad, rows = (int(measured.get(name) or 0) for name in (bad_rows.BAD, bad_rows.ALL))
@@ -240,7 +246,7 @@ def _judge(watched: Write, saved: Saved, batch: Batch, found: Found, seen: dict[
         raise StillBad(
             f"{told} of {batch.quarantine} would be set aside again for the same reasons: change the source's schema or rules, "
             f"or have the rows corrected where they come from and discard the letters",
-            [FailedAgain(batch.letters)],
+            [FailedAgain(batch.letters, worker)],
         )
     return watched.judge(saved) if watched.judge else ()
 
@@ -261,12 +267,13 @@ class Settled:
     """An effect: the letters are resolved. Raises Conflict if somebody else has taken one of them."""
 
     letters: tuple[DeadLetter, ...]
+    worker: str
     note: str
 
     def write(self, tx: Transaction, committed: Commit) -> None:  # noqa: ARG002 - they are held for this commit
-        ending = drafts.settlement(LetterStatus.RESOLVED, "replayed", WORKER, self.note)
+        ending = drafts.settlement(LetterStatus.RESOLVED, "replayed", self.worker, self.note)
         for letter in self.letters:
-            letters.settle(tx, letters.held_letter(tx, letter.id, WORKER), ending)
+            letters.settle(tx, letters.held_letter(tx, letter.id, self.worker), ending)
 
 
 @dataclass(frozen=True)
@@ -274,11 +281,12 @@ class FailedAgain:
     """An effect: the rows of the letters are as bad as they were."""
 
     letters: tuple[DeadLetter, ...]
+    worker: str
 
     def write(self, tx: Transaction, committed: Commit) -> None:  # noqa: ARG002 - they are held for this commit
         for letter in self.letters:
             as_before = Failure(letter.error_message or "", ErrorType(letter.error_type))
-            letters.fail_again(tx, letters.held_letter(tx, letter.id, WORKER), as_before)
+            letters.fail_again(tx, letters.held_letter(tx, letter.id, self.worker), as_before)
 
 
 def failed(batch: Batch, error: LakeledgerError, run_id: str | None = None) -> Replayed:

@@ -77,7 +77,7 @@ def carry_out(context: Context, batch: Batch, name: str, way: Callable[[ActiveRu
 
 
 def _replay(context: Context, batch: Batch, way: Way, step: ActiveStep) -> Replayed:
-    with held(context.store, batch.letters, Failures("replay")) as mine:
+    with held(context.store, batch.letters, step.fence.run_id, Failures("replay")) as mine:
         skipped = len(batch.letters) - len(mine)
         if not mine:
             return Replayed(batch.source, str(batch.table), (), 0, dry_run=False, skipped=skipped, run_id=step.fence.run_id)

@@ -115,7 +115,7 @@ select * from (
     ) free
     union all
     select * from dead_letter_queue
-     where tenant_id = :tenant_id and status = 'processing' and (claimed_until <= :now or claimed_by = :worker)
+     where tenant_id = :tenant_id and status = 'processing' and (claimed_until <= :now or claimed_by like :workers)
        and cast(record_data as text) like :of_rows
        and name_key || '' = :name_key -- optional
        and schema_key || '' = :schema_key -- optional

@@ -89,9 +89,9 @@ def claimable(tx: Transaction, chosen: Filter, limit: int) -> list[Row]:
     return tx.all(sql.claimable, **_conditions(chosen), page_size=limit)
 
 
-def of_rows(tx: Transaction, chosen: Filter, worker: str, limit: int) -> list[DeadLetter]:
-    """The letters that stand for quarantined rows and that nobody else holds than that worker, oldest first."""
-    rows = tx.all(sql.letters_of_rows, **_conditions(chosen), of_rows=_OF_ROWS, worker=worker, page_size=limit)
+def of_rows(tx: Transaction, chosen: Filter, workers: str, limit: int) -> list[DeadLetter]:
+    """The letters that stand for quarantined rows and that nobody holds but workers of such a name (`x %`), oldest first."""
+    rows = tx.all(sql.letters_of_rows, **_conditions(chosen), of_rows=_OF_ROWS, workers=workers, page_size=limit)
     return [letter for letter in (DeadLetter(**row) for row in rows) if letter.stands_for_rows]
 
 
