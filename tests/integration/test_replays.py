@@ -212,8 +212,6 @@ def test_a_replay_that_fails_is_in_the_error_log_and_leaves_the_letters_waiting(
 
 
 def test_texts_are_read_in_their_own_format_only(spark: SparkSession) -> None:
-    from pyspark.sql.types import StructType
-
     from lakeledger.pipelines.reparsing import Texts, read_again
 
     given = [
@@ -224,7 +222,7 @@ def test_texts_are_read_in_their_own_format_only(spark: SparkSession) -> None:
         ('{"id":"y"}', ["name is NULL"], "columns"),
     ]
     quarantined = spark.createDataFrame([(*each[:2], None, "r", each[2]) for each in given], QUARANTINE)
-    read = read_again(quarantined, Texts(StructType.fromDDL("id int"), "json")).collect()
+    read = read_again(quarantined, Texts(spark.createDataFrame([], "id int").schema, "json")).collect()
     assert sorted(row["id"] for row in read if row["_raw"] is None) == [1, 3]
     assert {row["_raw"]: row["_raw_format"] for row in read if row["_raw"] is not None} == {
         '{"id":"x"}': "json",
