@@ -25,6 +25,8 @@ _SESSION_CONF = VALUE_CONF | FILE_CONF | LIST_CONF
 _DRIVER_CONF = {
     "spark.ui.enabled": "false",
     "spark.ui.showConsoleProgress": "false",
+    # For each column that is named PySpark would tell the JVM where in the code that was: six requests instead of two.
+    "spark.python.sql.dataFrameDebugging.enabled": "false",
 }
 _LOCAL_CONF = {
     "spark.sql.shuffle.partitions": "8",
