@@ -14,6 +14,7 @@ import class_archive
 import examples
 import jars
 import lakeledger
+import quick_files
 from contract.outages import bounded
 from empty_ledgers import PostgresLedgers, new_sqlite_url
 from lakeledger import Ledger
@@ -26,7 +27,7 @@ if TYPE_CHECKING:
 
 examples.load()
 # Spark's launcher gives them to each JVM that a command, a script or a server starts in a process of its own.
-os.environ.setdefault("SPARK_SUBMIT_OPTS", " ".join(JAVA_OPTIONS))
+os.environ.setdefault("SPARK_SUBMIT_OPTS", " ".join([*JAVA_OPTIONS, *(f"-D{name}={value}" for name, value in quick_files.conf().items())]))
 
 # What takes long is begun first, so that no test process is left alone with it at the end, and none starts another's servers again.
 LONGEST = (
@@ -34,6 +35,7 @@ LONGEST = (
     "tests/integration/test_s3.py",
     "tests/integration/test_cluster.py",
     "tests/acceptance/test_chaos.py",
+    "tests/acceptance/test_merge_crashes.py",
     "tests/acceptance/test_crashes.py",
     "tests/acceptance/test_watermark_crashes.py",
     "tests/acceptance/test_concurrency.py",
