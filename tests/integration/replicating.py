@@ -36,7 +36,7 @@ def load(url: str, ledger: Ledger, **more: object) -> Loaded:
 def follow(url: str, ledger: Ledger) -> Loaded:
     """Apply the changes to a table that is to be as that of the server."""
     changes = Changes.of_feed(["id"], except_column_list=(RAW, PROBLEMS))
-    return ledger.load(source(url, ledger), FOLLOWING, mode="merge", changes=changes)
+    return ledger.load(source(url, ledger, max_changes=5_000), FOLLOWING, mode="merge", changes=changes)
 
 
 def say(point: str) -> None:

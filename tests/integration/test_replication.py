@@ -325,7 +325,7 @@ def write_at_random(url: str, stop: threading.Event, seed: int) -> None:
             if chance.random() < 0.01:
                 connection.execute("truncate shop.customers")
             connection.rollback() if chance.random() < 0.1 else connection.commit()
-            stop.wait(0.02)
+            stop.wait(0.05)
 
 
 @pytest.mark.parametrize("url", ["postgres"], indirect=True)
