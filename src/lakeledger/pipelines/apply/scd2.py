@@ -348,7 +348,7 @@ class _Plan:
             is_there = ~F.col("deleted") & ~F.array_contains("unset", columns.physical[place])
             carried[f"w{place}"] = F.col(f"v{place}")
             filled[f"v{place}"] = F.last(F.when(is_there, F.struct(F.col(f"v{place}").alias("v"))), ignorenulls=True).over(living)["v"]
-        return events.withColumns(carried).withColumns(filled)
+        return events.withColumns(carried).withColumns(filled) if columns.values else events  # Connect refuses to add none
 
     def _written(self, made: DataFrame) -> DataFrame:
         """Versions and events under the names that they are written by."""
