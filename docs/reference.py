@@ -14,7 +14,16 @@ import click
 
 from lakeledger import db
 from lakeledger.cli import program
-from lakeledger.config import AsthaSettings, CaptureSettings, ControlSettings, RetentionSettings, S3Settings, Settings, SparkSettings
+from lakeledger.config import (
+    AsthaSettings,
+    CaptureSettings,
+    ControlSettings,
+    CostSettings,
+    RetentionSettings,
+    S3Settings,
+    Settings,
+    SparkSettings,
+)
 from lakeledger.db import migrate
 from lakeledger.db.derived import WATCHED
 
@@ -59,6 +68,7 @@ def settings_page() -> str:
         *_settings(S3Settings, "s3."),
         *_settings(RetentionSettings, "retention."),
         *_settings(CaptureSettings, "capture."),
+        *_settings(CostSettings, "costs."),
         *_settings(ControlSettings, "control."),
         *_settings(AsthaSettings, "astha."),
     ]

@@ -11,7 +11,7 @@ from importlib.metadata import version
 from pathlib import Path
 
 FOLDER = Path(os.environ.get("LAKELEDGER_TESTS_CACHE", "~/.cache/lakeledger-tests")).expanduser() / "classes"
-ARCHIVE = FOLDER / f"pyspark-{version('pyspark')}.jsa"
+ARCHIVE = FOLDER / f"pyspark-{version('pyspark')}-with-files.jsa"  # an archive is good for one class path
 MAKING_SECONDS = 300
 
 
@@ -41,19 +41,23 @@ def _dump(archive: str) -> None:
     """Have Spark do what tests do with it, in a JVM that keeps the classes that it has loaded when it ends."""
     from pyspark import SparkContext
 
+    import lakeledger
     from lakeledger.config import SparkSettings
     from lakeledger.pipelines.session import open_session
     from spark_conf import SPARK_CONF
 
     options = f"{SPARK_CONF['spark.driver.extraJavaOptions']} -XX:ArchiveClassesAtExit={archive} -Xlog:disable"
     spark = open_session(SparkSettings(master="local[2]", conf={**SPARK_CONF, "spark.driver.extraJavaOptions": options}))
-    rows = spark.sql("select id, cast(id % 3 as string) as name, current_timestamp() as at from range(20)")
-    with tempfile.TemporaryDirectory() as folder:
-        rows.write.partitionBy("name").parquet(f"{folder}/parquet")
-        rows.write.json(f"{folder}/json")
+    with tempfile.TemporaryDirectory() as folder, lakeledger.open(f"sqlite:///{folder}/l.db", warehouse=folder, spark=spark) as ledger:
+        rows = spark.sql("select id, cast(id % 3 as string) as name, current_timestamp() as at from range(20)")
+        ledger.append(rows, "partitioned", partition_by=["name"])
+        ledger.append(rows, "lines", format="jsonl")
+        for _ in range(2):
+            ledger.merge(rows, "merged", keys=["id"])
+            ledger.apply_changes(rows, "history", keys=["id"], sequence_by="at", apply_as_deletes="id = 3", stored_as_scd_type=2)
+        ledger.read("partitioned").groupBy("name").count().collect()
+        ledger.read("lines").orderBy("id").toArrow()
         rows.write.csv(f"{folder}/csv", header=True)
-        spark.read.parquet(f"{folder}/parquet").groupBy("name").count().collect()
-        spark.read.schema("id bigint, name string").json(f"{folder}/json").orderBy("id").toArrow()
         spark.read.schema("id bigint, name string, at timestamp").csv(f"{folder}/csv", header=True).createOrReplaceTempView("files")
         spark.sql("select * from files join range(3) using (id)").collect()
         spark.createDataFrame([(1, "a")], "id int, name string").collect()

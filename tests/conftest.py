@@ -5,6 +5,7 @@ from __future__ import annotations
 import os
 import uuid
 from collections.abc import Iterator
+from contextlib import suppress
 from pathlib import Path
 from typing import TYPE_CHECKING
 
@@ -14,6 +15,7 @@ import class_archive
 import examples
 import jars
 import lakeledger
+import quick_files
 from contract.outages import bounded
 from empty_ledgers import PostgresLedgers, new_sqlite_url
 from lakeledger import Ledger
@@ -26,7 +28,7 @@ if TYPE_CHECKING:
 
 examples.load()
 # Spark's launcher gives them to each JVM that a command, a script or a server starts in a process of its own.
-os.environ.setdefault("SPARK_SUBMIT_OPTS", " ".join(JAVA_OPTIONS))
+os.environ.setdefault("SPARK_SUBMIT_OPTS", " ".join([*JAVA_OPTIONS, *(f"-D{name}={value}" for name, value in quick_files.conf().items())]))
 
 # What takes long is begun first, so that no test process is left alone with it at the end, and none starts another's servers again.
 LONGEST = (
@@ -34,6 +36,7 @@ LONGEST = (
     "tests/integration/test_s3.py",
     "tests/integration/test_cluster.py",
     "tests/acceptance/test_chaos.py",
+    "tests/acceptance/test_merge_crashes.py",
     "tests/acceptance/test_crashes.py",
     "tests/acceptance/test_watermark_crashes.py",
     "tests/acceptance/test_concurrency.py",
@@ -128,7 +131,7 @@ def spark() -> SparkSession:
     from lakeledger.pipelines.session import open_session
 
     where = os.environ.get("LAKELEDGER_TEST_SPARK", "local[2]")
-    drivers = jdbc_drivers()
+    drivers = connectors()
     if where == "connect":
         return open_session(SparkSettings(remote="local[2]", conf=SPARK_CONF, jars=drivers))
     if where.startswith("sc://"):
@@ -137,13 +140,14 @@ def spark() -> SparkSession:
     return open_session(SparkSettings(master=where, conf=SPARK_CONF, jars=drivers))
 
 
-def jdbc_drivers() -> tuple[str, ...]:
-    """The JARs of the databases that are read as sources, if they are here or can be fetched: a session cannot get them later."""
-    try:
-        jars.fetch("postgresql")
-    except jars.MissingJars:
-        return ()
-    return ("postgresql",)
+def connectors() -> tuple[str, ...]:
+    """The JARs of what is read as a source, if they are here or can be fetched: a session cannot get them later."""
+    found = []
+    for name in ("postgresql", "avro"):
+        with suppress(jars.MissingJars):
+            jars.fetch(name)
+            found.append(name)
+    return tuple(found)
 
 
 @pytest.fixture

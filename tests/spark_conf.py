@@ -1,5 +1,6 @@
 """How Spark is tuned for tests: small data, one process."""
 
+import quick_files
 from class_archive import java_options
 
 # Without the second compiler the code cache has 48 MB: Spark fills it, and then what is compiled is thrown away and compiled again.
@@ -15,4 +16,8 @@ SPARK_CONF = {
     "spark.ui.retainedStages": "10",
     "spark.ui.retainedTasks": "100",
     "spark.sql.ui.retainedExecutions": "10",
+    # A handful of rows: compiling a query takes longer than running it.
+    "spark.sql.codegen.wholeStage": "false",
+    "spark.sql.codegen.factoryMode": "NO_CODEGEN",
+    **quick_files.conf(),
 }

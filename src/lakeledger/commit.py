@@ -70,7 +70,7 @@ def commit(
         there or make_version(tx, store.find(tx, change.table), change, run) for there, change in zip(done, changes, strict=True)
     )
     # What a position brings is what goes into the first table; the others follow it.
-    appended = changes[0].rows if changes and changes[0].operation == "append" and not done[0] else None
+    appended = _appended(changes[0]) if changes and not done[0] else None
     by = run.worker_instance or run.trigger_by
     markers = tuple(positions.advance(tx, move, by, run.id, appended) for move in moves)
     committed = Commit(run, fence, tables, markers)
@@ -97,6 +97,11 @@ def find_applied(
 def _applied(tx: Transaction, table: Table | None, change: Change, moves: Sequence[Advance]) -> Committed | None:
     found = find_applied(tx, table, change.operation, change.batch_id, moves) if table else None
     return Committed(table, found, applied=False) if table and found else None
+
+
+def _appended(change: Change) -> int | None:
+    """How many rows a run that reads the same again would add a second time; None if it would find them."""
+    return {"append": change.rows, "exchange": change.counters.inserted}.get(change.operation)
 
 
 def _count(tx: Transaction, committed: Commit) -> None:

@@ -56,6 +56,7 @@ _SECTIONS: dict[str, dict[str, Any]] = {
         "changes_days": _NUMBER,
         "schema_versions": int,
     },
+    "costs": {"usd_per_hour": _NUMBER},
     "control": {"table": str, "backend": str, "folder": str, "package": str, "settings": str},
     "astha": {
         "retries": int,
@@ -187,6 +188,19 @@ class CaptureSettings:
 
 
 @dataclass(frozen=True)
+class CostSettings:
+    """What compute costs. Without a price no cost is written."""
+
+    usd_per_hour: float | None = _setting(
+        "the price of an hour of the compute that steps run on: each step gets `query_cost_usd`, its own time at that price", None
+    )
+
+    def __post_init__(self) -> None:
+        if self.usd_per_hour is not None and not 0 <= self.usd_per_hour < float("inf"):
+            raise Invalid(f"costs.usd_per_hour cannot be {self.usd_per_hour}: write a price such as 2.5")
+
+
+@dataclass(frozen=True)
 class ControlSettings:
     """Where the control table is, and where the jobs that follow from it live."""
 
@@ -212,7 +226,7 @@ class AsthaSettings:
     breaker_failures: int = _setting(
         "after how many failures in a row a subscriber gets nothing more until `on_health` says that it is well", 5
     )
-    threads: int = _setting("how many events one subscriber is given at the same time, each of another table", 4)
+    threads: int = _setting("how many events one subscriber gets at the same time, each of another table", 4)
     lease_seconds: float = _setting("how long the process that delivers may be silent before another one takes over", 6.0)
     alarm_seconds: float = _setting("how long the oldest event may wait for a subscriber before that is reported as an error", 3_600.0)
 
@@ -245,6 +259,7 @@ class Settings:
     s3: S3Settings = field(default_factory=S3Settings)
     retention: RetentionSettings = field(default_factory=RetentionSettings)
     capture: CaptureSettings = field(default_factory=CaptureSettings)
+    costs: CostSettings = field(default_factory=CostSettings)
     control: ControlSettings = field(default_factory=ControlSettings)
     astha: AsthaSettings = field(default_factory=AsthaSettings)
     subscribers: Mapping[str, str] = _setting('who hears of changes besides lakeledger\'s own components: `name = "module:Class"`', dict)
@@ -365,6 +380,7 @@ def read_file(path: Path) -> Settings:
             s3=S3Settings(**sections["s3"]),
             retention=RetentionSettings(**sections["retention"]),
             capture=CaptureSettings(**sections["capture"]),
+            costs=CostSettings(**sections["costs"]),
             control=ControlSettings(**sections["control"]),
             astha=AsthaSettings(**sections["astha"]),
             subscribers=sections["subscribers"],

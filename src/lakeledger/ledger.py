@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import threading
-from collections.abc import Callable, Collection, Iterator
+from collections.abc import Callable, Collection, Iterator, Sequence
 from contextlib import contextmanager, suppress
 from dataclasses import replace
 from pathlib import Path
@@ -31,6 +31,7 @@ if TYPE_CHECKING:
     from lakeledger.pipelines import Context
     from lakeledger.pipelines.own_session import Sessions
     from lakeledger.pipelines.preview import Preview
+    from lakeledger.pipelines.replaying import Replayed
     from lakeledger.pipelines.runner import ModuleResult, StepResult
     from lakeledger.runs.explain import Explanation
     from lakeledger.tables.checksums import Checksums
@@ -62,7 +63,7 @@ class Ledger(Writes):
         """Have a warehouse and a background of one's own, for that tenant."""
         self._warehouse = Warehouse(store, self.settings)
         self._made: tuple[Checksums, Sessions] | None = None
-        self._wire(store, this_worker())
+        self._wire(store, this_worker(self.settings.costs.usd_per_hour))
 
     def for_tenant(self, tenant: str) -> Ledger:
         """The same ledger for another tenant, over the same connections and the same Spark. Raises Invalid for what is no name.
@@ -252,6 +253,53 @@ class Ledger(Writes):
 
         context = replace(self.context(), wanted=Wanted(window, full_refresh))
         return preview(context, module, base, {name: str(value) for name, value in (parameters or {}).items()})
+
+    def sample_module(
+        self,
+        module: Module,
+        base: Path,
+        rows: int,
+        progress: Callable[[StepResult], None] = lambda _: None,
+        parameters: dict[str, Any] | None = None,
+    ) -> ModuleResult:
+        """Load at most so many rows of each active source of a module into a scratch table, which is replaced.
+
+        The rows are read as by a first load, and no position moves: the sources' own tables, quarantines and dead letters stay as they are.
+        A source that fails does not stop the others. Raises Conflict if another sample of the module is being taken.
+        """
+        from lakeledger.pipelines.sample import sample_module
+
+        kept = {**(parameters or {}), "sample": rows}
+        new = NewRun(f"sample:{module.module_name}", "manual", user_name(), parameters=kept, exclusive=True)
+        with self._begin(new) as run:
+            return sample_module(self.context(), run, module, base, rows, progress, parameters or {})
+
+    def replay(
+        self,
+        modules: Sequence[Module],
+        base: Path,
+        *,
+        letters: Sequence[Id] | None = None,
+        schema: str | None = None,
+        table: str | None = None,
+        fingerprint: str | None = None,
+        limit: int | None = None,
+        parameters: dict[str, Any] | None = None,
+        dry_run: bool = True,
+    ) -> list[Replayed]:
+        """Send quarantined rows through the loads that the modules declare, again: all that letters stand for, or those of some letters.
+
+        In one commit the rows that are good now leave the quarantine for the table, those that are still bad stay with the reasons that
+        they have now, and the letters are settled. Positions stay. Each source is a run of its own; what keeps one from it is the `error`
+        of what it did. A dry run only counts. Raises NotFound, Invalid or Conflict for letters that are none, or are settled.
+        """
+        from lakeledger.pipelines.replaying import batches, waiting
+        from lakeledger.pipelines.replays import replay_declared
+        from lakeledger.sync.dead_letters.model import Filter
+
+        found = batches(waiting(self.store, Filter(schema, table, fingerprint), letters, limit))
+        context, values = replace(self.context(), base=base), {name: str(value) for name, value in (parameters or {}).items()}
+        return [replay_declared(context, batch, modules, values, dry_run=dry_run) for batch in found]
 
     def run_job(self, due: Due) -> Outcome:
         """Carry out a run of a local job, for a `Scheduler`. Raises Invalid, or Conflict if its module is running already."""

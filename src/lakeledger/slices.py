@@ -16,6 +16,8 @@ from lakeledger.sync.lost_steps import note_lost_step
 from lakeledger.tables.warehouse import Warehouse
 
 if TYPE_CHECKING:
+    from lakeledger.adoption import Adoption
+    from lakeledger.batches import Batches
     from lakeledger.columns import Columns
     from lakeledger.events import Changes
     from lakeledger.events.astha import Astha
@@ -112,6 +114,20 @@ class Slices:
         from lakeledger.columns import Columns
 
         return Columns(self.store, self._warehouse.path, self._right, self.publisher)
+
+    @property
+    def adoption(self) -> Adoption:
+        """What takes tables of others into the ledger."""
+        from lakeledger.adoption import Adoption
+
+        return Adoption(self.store, self._warehouse.claim, self.settings.s3, self._right, self.publisher)
+
+    @property
+    def batches(self) -> Batches:
+        """The batches of sources: which tables have them, and taking them back with a rewind."""
+        from lakeledger.batches import Batches
+
+        return Batches(self.store, self.run, self.publisher)
 
     @property
     def publisher(self) -> Publisher:

@@ -11,7 +11,7 @@ from lakeledger import codec
 from lakeledger.codec import Id
 from lakeledger.errors import Invalid
 from lakeledger.names import TableName, parse_name
-from lakeledger.runs import ActiveRun, ActiveStep
+from lakeledger.runs import ActiveRun, ActiveStep, Fence
 from lakeledger.slices import Slices
 
 if TYPE_CHECKING:
@@ -20,6 +20,7 @@ if TYPE_CHECKING:
     from lakeledger.pipelines import Context
     from lakeledger.pipelines.apply import Changes, Mode, Write
     from lakeledger.pipelines.load import Loaded
+    from lakeledger.pipelines.replaying import Replayed
     from lakeledger.pipelines.sources import Source as DataSource
     from lakeledger.sync import Advance, Source
     from lakeledger.sync.kinds import PositionLike
@@ -225,13 +226,45 @@ class Writes(Slices):
         from lakeledger.pipelines.load import load
         from lakeledger.pipelines.sources import Wanted
 
-        into = Write(parse_name(table), mode, format=format, partition_by=_names(partition_by), changes=changes)
+        into = Write(parse_name(table), mode, format=format, partition_by=_names(partition_by), changes=changes, source=source.name)
         asked = codec.to_plain({"from": window[0], "to": window[1]}) if window else {}
         with self._right(into.table, run, "backfill" if window else "pipeline", asked) as fence:
-            loaded = load(self.context(), source, into, fence, Wanted(window, full_refresh))
+            context = self.context()
+            loaded = load(context, source, _watched(context, into, fence), fence, Wanted(window, full_refresh))
         if isinstance(run, ActiveStep):
             run.metadata.update(loaded.detail)
         return loaded
+
+    def replay_rows(
+        self,
+        table: str,
+        function: Callable[[DataFrame], DataFrame],
+        *,
+        mode: Mode = "append",
+        changes: Changes | None = None,
+        letters: Sequence[Id] | None = None,
+        dry_run: bool = True,
+    ) -> list[Replayed]:
+        """Send quarantined rows of a table through a write again that Python made: all that letters stand for, or those of some letters.
+
+        The function is given the rows as `<table>__quarantine` has them (`row`, the text; `reasons`; `source_file`; `run_id`) and returns
+        those to write, with the columns that the write takes. `mode` and `changes` are as in `load`. Otherwise it is as `replay`, of
+        which whatever the function leaves out leaves the quarantine, too. Raises as `load`.
+        """
+        from lakeledger.pipelines.apply import Write
+        from lakeledger.pipelines.bad_rows import Limit
+        from lakeledger.pipelines.replaying import Replayed, batches, replay_write, waiting
+        from lakeledger.pipelines.replays import Way, carry_out
+        from lakeledger.sync.dead_letters.model import Filter
+
+        name, context = parse_name(table), self.context()
+        way = Way(replay_write(Write(name, mode, changes=changes), str(name)), Limit(), function)
+        found = batches(waiting(self.store, Filter(name.schema, name.table), letters))
+        if others := [each for each in found if each.table != name]:
+            raise Invalid(f"dead letter {others[0].letters[0].id} stands for rows of {others[0].table}, not of {name}: leave it out")
+        if dry_run:
+            return [Replayed(each.source, str(name), tuple(letter.id for letter in each.letters), each.rows) for each in found]
+        return [carry_out(context, each, str(name), lambda _: way) for each in found]
 
     def read(self, table: str, version: int | str | None = None, at: datetime | str | None = None) -> DataFrame:
         """A table as a DataFrame: now, at a version, by its number or a tag, or as it was at a time. Raises NotFound, Invalid or Failed."""
@@ -285,7 +318,8 @@ class Writes(Slices):
         with self._right(request.table, run) as fence, translating():
             if request.changes is None:
                 return write(context, frame, request, fence)
-            return replanned(lambda: write(context, frame, request, fence))
+            watched = _watched(context, request, fence)
+            return replanned(lambda: write(context, frame, watched, fence))
 
 
 def _check_frame(frame: object, table: TableName) -> None:
@@ -295,6 +329,14 @@ def _check_frame(frame: object, table: TableName) -> None:
         return
     name = kind.__name__ if kind.__module__ == "builtins" else f"{kind.__module__}.{kind.__name__}"
     raise Invalid(f"{table} takes a Spark DataFrame, not {name}: make one with spark.createDataFrame(frame)")
+
+
+def _watched(context: Context, request: Write, fence: Fence) -> Write:
+    """The write, of which rows without a key or a sequence are set aside if its changes say so."""
+    from lakeledger.pipelines.bad_rows import Limit, watched
+
+    is_wanted = request.changes is not None and request.changes.quarantine
+    return watched(context, request, Limit(), fence.run_id) if is_wanted else request
 
 
 def _text(value: Id | None) -> str | None:

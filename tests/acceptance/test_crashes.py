@@ -33,6 +33,7 @@ CRASHES = [("sqlite", "sync", point) for point in failpoints.ALL] + [
     ("postgres", "async", point) for point in failpoints.ALL if point != failpoints.AFTER_STAGE
 ]
 
+TABLES = ("main.orders", "main.orders__quarantine")  # in one place
 DOCUMENT = """\
 modules:
   - module_name: shop
@@ -40,7 +41,7 @@ modules:
       - source_id: orders
         source_type: files
         source_config: {path: "landing/*.csv", schema: "id int, day string, price double"}
-        target_config: {table: orders, partition_by: [day]}
+        target_config: {table: orders, partition_by: [day], bad_rows: quarantine}
 """
 
 
@@ -52,20 +53,28 @@ def document(tmp_path: Path) -> Path:
 
 
 def land(document: Path, name: str, first: int, rows: int, partitions: int) -> None:
-    """A CSV file. The more partitions its rows go to, the longer they take to write."""
+    """A CSV file, with a row that cannot be read. The more partitions its rows go to, the longer they take to write."""
     file = document.parent / "landing" / name
     file.parent.mkdir(exist_ok=True)
-    lines = [f"{number},d{number % partitions},{number}.5\n" for number in range(first, first + rows)]
+    lines = [f"{number},d{number % partitions},{number}.5\n" for number in range(first, first + rows)] + [f"bad in {name},d0,1.5\n"]
     file.write_text("id,day,price\n" + "".join(lines), encoding="utf-8")
 
 
 def oracle(document: Path) -> Counter[tuple[Any, ...]]:
-    """The rows of all files, read without any of what is tested."""
+    """The good rows of all files, read without any of what is tested."""
     rows: Counter[tuple[Any, ...]] = Counter()
     for path in (document.parent / "landing").glob("*.csv"):
         with path.open(newline="", encoding="utf-8") as lines:
-            rows.update((int(row["id"]), row["day"], float(row["price"])) for row in csv.DictReader(lines))
+            good = (row for row in csv.DictReader(lines) if not row["id"].startswith("bad"))
+            rows.update((int(row["id"]), row["day"], float(row["price"])) for row in good)
     return rows
+
+
+def bad_rows(ledger: Ledger) -> list[str]:
+    """What is in the quarantine, with a letter for each."""
+    found = {row["run_id"]: row["row"] for row in ledger.read("orders__quarantine").collect()}
+    assert sorted(found) == sorted(letter.sync_run_id or "" for letter in ledger.dead_letters.list("pending"))
+    return sorted(found.values())
 
 
 def load(ledger: Ledger, document: Path) -> ModuleResult:
@@ -84,11 +93,12 @@ def kill_at(point: str, url: str, ledger: Ledger, document: Path) -> None:
 def publish(ledger: Ledger) -> None:
     """Let other engines see what was not published with its commit."""
     with ledger.astha():
-        wait_until(lambda: (found := ledger.tables.publication("orders")) is not None and found.version == newest(ledger))
+        wait_until(lambda: all(is_published(ledger, name) for name in TABLES))
 
 
-def newest(ledger: Ledger) -> int:
-    return ledger.tables.get("orders").current_version
+def is_published(ledger: Ledger, name: str) -> bool:
+    found = ledger.tables.publication(name)
+    return found is not None and found.version == ledger.tables.get(name).current_version
 
 
 def files_in(ledger: Ledger) -> set[str]:
@@ -129,6 +139,8 @@ def test_a_load_killed_anywhere_is_right_after_the_next_run(lake: Ledger, url: s
 
     committed = point == "after_commit"
     assert lake.tables.get("orders").current_version == (2 if committed else 1)
+    bad = ["bad in 1.csv,d0,1.5", "bad in 2.csv,d0,1.5"]
+    assert bad_rows(lake) == (bad if committed else bad[:1])
     left = {leftover.path for leftover in lake.tables.sweep(AT_ONCE).leftovers}
     assert bool(left) == (point in ("mid_write", "after_write", "after_stage", "in_transaction"))
     if mode == "async":
@@ -143,6 +155,7 @@ def test_a_load_killed_anywhere_is_right_after_the_next_run(lake: Ledger, url: s
     rows = Counter(tuple(row) for row in lake.read("orders").collect())
     assert rows == oracle(document) == seen_elsewhere(lake)
     assert again.rows == (0 if committed else 200)
+    assert bad_rows(lake) == bad
     versions = list(reversed(lake.tables.history("orders")))
     assert [snapshot.version for snapshot in versions] == [1, 2]
     assert len({snapshot.batch_id for snapshot in versions}) == 2
@@ -161,10 +174,12 @@ def test_a_load_killed_anywhere_is_right_after_the_next_run(lake: Ledger, url: s
 
     assert {leftover.path for leftover in lake.tables.sweep(AT_ONCE).leftovers} == left
     grow_old(Path(lake.warehouse))  # what was just staged is left alone, whatever the grace time
-    (care,) = lake.maintenance.maintain(apply=True).tables
-    assert (care.problems, care.orphans.files) == ([], len(left))
-    assert in_storage(lake, "main/orders") == needed(lake, "main.orders"), "nothing is left over, and nothing is missing"
-    known = {file.file_path for version in (1, 2) for file in lake.tables.files("orders", version)}
+    cares = lake.maintenance.maintain(apply=True).tables
+    assert [problem for care in cares for problem in care.problems] == []
+    assert sum(care.orphans.files for care in cares) == len(left)
+    kept = needed(lake, TABLES[0]) | needed(lake, TABLES[1])
+    assert in_storage(lake, "main/orders") == kept, "nothing is left over, and nothing is missing"
+    known = {file.file_path for table in TABLES for version in (1, 2) for file in lake.tables.files(table, version)}
     assert files_in(lake) == known
     folders = {path.name for path in (Path(lake.warehouse) / "main/orders/data").iterdir()}
     assert folders == {snapshot.run_id for snapshot in versions}

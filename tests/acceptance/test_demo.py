@@ -48,7 +48,7 @@ def lakeledger(
 
 @pytest.fixture(scope="module")
 def first(tmp_path_factory: pytest.TempPathFactory) -> tuple[Path, dict[str, Any]]:
-    """The folder above a demo of two days, and what it said of itself."""
+    """The folder above a demo of two days, and its report."""
     above = tmp_path_factory.mktemp("demo")
     done = lakeledger("demo", "--days", str(DAYS), "--json", cwd=above)
     assert done.returncode == 0, done.stderr
@@ -71,8 +71,59 @@ def test_the_demo_loads_exactly_what_its_shop_made(first: tuple[Path, dict[str, 
     assert rows_by_table(report) == {name: figures.rows for name, figures in oracle.expected(DAYS).items()}
     assert [run["pipeline_id"] for run in report["runs"]] == ["shop_reports", *["shop"] * DAYS]
     assert {run["status"] for run in report["runs"]} == {"COMPLETED"}
-    read = {position["table_name"]: position["position_data"]["files"] for position in report["positions"]}
-    assert read == {"customers": 1, "orders": DAYS, "order_lines": DAYS}
+    read = {position["table_name"]: position["position_data"].get("files") for position in report["positions"]}
+    daily = dict.fromkeys(("orders", "order_lines", "customer_changes", "customer_history"), DAYS)
+    assert read == {"customers": 1, **daily, "big_discounts": None}
+
+
+def test_the_demo_applies_late_duplicate_deleted_and_bad_events_as_counted_here_from_its_files(
+    first: tuple[Path, dict[str, Any]], spark: SparkSession
+) -> None:
+    above, report = first
+    folder = above / "lakeledger-demo"
+    counted, history = counted_events(folder)
+    assert report["customer_events"] == counted
+    assert min(counted[name] for name in ("late", "duplicates", "deletes", "bad")) >= 1
+    left = {number: events[max(events)] for number, events in history.items() if events[max(events)]}
+    with demo.open(folder, DAYS, spark) as opened:
+        found = {row["customer_id"]: row["city"] for row in opened.read("silver.customers")}
+        versions = [row["customer_id"] for row in opened.read("silver.customer_history")]
+        current = [row["customer_id"] for row in opened.read("silver.customer_history") if row["__CURRENT"]]
+        bad = [row["reasons"] for row in opened.read("silver.customers__quarantine")]
+        letters = opened.ledger.dead_letters.list(schema="silver", table="customers")
+    assert found == left
+    assert sorted(current) == sorted(left)
+    assert {number: versions.count(number) for number in history} == {
+        number: sum(city is not None for city in events.values()) for number, events in history.items()
+    }
+    assert len(bad) == sum(letter.record_data["rows"] for letter in letters) == counted["bad"]
+
+
+def counted_events(folder: Path) -> tuple[dict[str, int], dict[int, dict[int, str | None]]]:
+    """What the files of events hold, read line by line: how many of each kind, and the city of each customer by LSN (None: deleted)."""
+    counted = dict.fromkeys(("events", "in_order", "late", "duplicates", "deletes", "bad"), 0)
+    history: dict[int, dict[int, str | None]] = {}
+    lines = [line for path in sorted(folder.glob("landing/customer_events/*.jsonl")) for line in path.read_text().splitlines()]
+    for line in lines:
+        if line == "null":
+            continue  # Debezium's tombstones
+        try:
+            event = json.loads(line)
+            row, lsn = event["after"] or event["before"], event["source"]["lsn"]
+            known = history.setdefault(int(row["customer_id"]), {})
+        except (ValueError, TypeError):
+            counted["bad"] += 1
+            continue
+        counted["events"] += 1
+        if lsn in known:
+            kind = "duplicates"
+        elif known and lsn < max(known):
+            kind = "late"
+        else:
+            kind = "deletes" if event["op"] == "d" else "in_order"
+        counted[kind] += 1
+        known[lsn] = None if event["op"] == "d" else row["city"]
+    return counted, history
 
 
 def test_the_demo_says_where_everything_is(first: tuple[Path, dict[str, Any]]) -> None:
@@ -104,7 +155,12 @@ def test_people_get_tables_runs_positions_revenue_and_what_to_try(first: tuple[P
     assert "Nothing to load: 2 days (2026-06-01 to 2026-06-02) in the ledger already." in done.stderr
     sold = oracle.expected(DAYS)["silver.sales"]
     assert str(sold) in done.stdout
-    for word in ("gold.top_products", " completed; ", "2 files read", "Tue 02 Jun", "cd lakeledger-demo"):
+    events = counted_events(first[0] / "lakeledger-demo")[0]
+    for kind in ("late", "duplicates", "deletes", "bad"):
+        (line,) = (line for line in done.stdout.splitlines() if line.startswith(f"{kind} "))
+        assert int(line.split()[1]) == events[kind]
+    told = ("silver.customers__quarantine", "silver.customer_history of customer", "bronze.order_lines version 2 read")
+    for word in ("gold.top_products", " completed; ", "2 files read", "Tue 02 Jun", "cd lakeledger-demo", *told):
         assert word in done.stdout
 
 

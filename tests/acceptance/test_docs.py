@@ -23,6 +23,7 @@ if TYPE_CHECKING:
 
 ROOT = Path(__file__).parents[2]
 PROGRAM = str(Path(sys.executable).parent / "lakeledger")
+NAMED = re.compile(r"# (\S+\.yaml)\n")
 BLOCK = re.compile(r"^```(python|console|yaml)\n(.*?)^```", re.MULTILINE | re.DOTALL)
 
 
@@ -31,8 +32,13 @@ def blocks(page: str, *languages: str) -> list[tuple[str, str]]:
 
 
 def run_page(page: str, folder: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Run what a page says, in its order. A document that begins with `# name.yaml` is written to that file."""
     monkeypatch.chdir(folder)
-    for language, text in blocks(page, "python", "console"):
+    for language, text in blocks(page, "python", "console", "yaml"):
+        if language == "yaml":
+            if named := NAMED.match(text):
+                Path(named[1]).write_text(text)
+            continue
         if language == "python":
             exec(compile(text, page, "exec"), {"__name__": "page"})
             continue
@@ -81,16 +87,19 @@ def find_spec_of(name: str) -> bool:
         return False
 
 
-def test_the_guide_to_sources_runs(spark: SparkSession, postgres: Server, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+@pytest.mark.parametrize("page", ["sources", "coming-from"])
+def test_the_guides_that_read_a_database_run(
+    page: str, spark: SparkSession, postgres: Server, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
     need_driver()
-    server = postgres.with_database("shop_of_the_guide")
+    server = postgres.with_database(f"shop_of_{page.replace('-', '_')}")
     with psycopg.connect(server.url(), autocommit=True) as shop:
         shop.execute("create table orders (id bigint primary key, updated_at timestamptz not null, amount numeric(10, 2))")
         shop.execute("insert into orders values (1, '2026-05-31Z', 5), (2, '2026-06-01Z', 10), (3, '2026-06-01Z', 20)")
     monkeypatch.setenv("SHOP_URL", f"jdbc:postgresql://127.0.0.1:{server.port}/{server.database}")
     monkeypatch.setenv("SHOP_USER", "postgres")
     monkeypatch.setenv("SHOP_PASSWORD", "trusted-anyway")
-    run_page("docs/guides/sources.md", tmp_path, monkeypatch)
+    run_page(f"docs/guides/{page}.md", tmp_path, monkeypatch)
 
 
 def test_the_guide_to_maintenance_runs(spark: SparkSession, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
@@ -99,6 +108,10 @@ def test_the_guide_to_maintenance_runs(spark: SparkSession, tmp_path: Path, monk
 
 def test_the_guide_to_merging_runs(spark: SparkSession, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     run_page("docs/guides/merging.md", tmp_path, monkeypatch)
+
+
+def test_the_guide_to_load_types_runs(spark: SparkSession, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    run_page("docs/guides/load-types.md", tmp_path, monkeypatch)
 
 
 def test_the_guide_to_change_capture_runs(spark: SparkSession, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:

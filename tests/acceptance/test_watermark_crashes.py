@@ -15,7 +15,7 @@ from pathlib import Path
 import pytest
 
 from integration import children
-from integration.source_database import Shop, need_driver, shop_on
+from integration.source_database import Shop, changes_of, followed, need_driver, shop_on
 from lakeledger import Ledger
 from postgres_server import Server
 
@@ -25,9 +25,15 @@ LOADS_BEFORE_A_KILL = 2
 LONGEST_SECONDS = 1.5
 
 
+INSERT = "insert into orders (at, name) values (clock_timestamp(), %s)"
+# Whoever finds a row locked takes another one, so that nobody waits for each other.
+UPDATE = """update orders set at = clock_timestamp(), name = name || %s
+             where id = (select id from orders order by random() limit 1 for update skip locked)"""
+
+
 @contextmanager
-def written_to(shop: Shop, seed: int) -> Iterator[None]:
-    """Several connections at once insert rows, in transactions that end in any order, and some of them in vain."""
+def written_to(shop: Shop, seed: int, mode: str) -> Iterator[None]:
+    """Several connections at once insert rows and, if they are merged, update some: in transactions that end in any order or in vain."""
     over = threading.Event()
 
     def write(number: int) -> None:
@@ -35,7 +41,7 @@ def written_to(shop: Shop, seed: int) -> Iterator[None]:
         with shop.connect() as connection:
             while not over.is_set():
                 for _ in range(chance.randint(1, 5)):
-                    connection.execute("insert into orders (at, name) values (clock_timestamp(), %s)", [f"writer {number}"])
+                    connection.execute(UPDATE if mode == "merge" and chance.random() < 0.5 else INSERT, [f"writer {number}"])
                     over.wait(chance.uniform(0, 0.01))
                 connection.rollback() if chance.random() < 0.2 else connection.commit()
 
@@ -50,8 +56,7 @@ def written_to(shop: Shop, seed: int) -> Iterator[None]:
             thread.join(30)
 
 
-# With updates of rows the table must be merged into, not appended to.
-@pytest.mark.parametrize("mode", ["append"])
+@pytest.mark.parametrize(("url", "mode"), [("sqlite", "append"), ("postgres", "merge")], indirect=["url"])
 def test_a_loader_that_is_killed_at_random_moments_brings_every_row_once(
     lake: Ledger, url: str, postgres: Server, tmp_path: Path, mode: str
 ) -> None:
@@ -60,9 +65,9 @@ def test_a_loader_that_is_killed_at_random_moments_brings_every_row_once(
     chance = random.Random(seed)
     warehouse = str(Path(lake.warehouse).parent)
     with shop_on(postgres) as shop:
-        with written_to(shop, seed):
+        place = f"{shop.schema}.orders"
+        with written_to(shop, seed, mode):
             for kill in range(KILLS):
-                place = f"{shop.schema}.orders"
                 child = children.start(tmp_path / f"child{kill}.log", "follow", url, warehouse, shop.url, place, mode)
                 try:
                     for _ in range(LOADS_BEFORE_A_KILL):
@@ -72,13 +77,15 @@ def test_a_loader_that_is_killed_at_random_moments_brings_every_row_once(
                 finally:
                     child.end()
                 assert child.process.returncode == -signal.SIGKILL, child.errors
-        source = shop.source()
-        lake.load(source, "orders", mode=mode)  # type: ignore[arg-type]  # as it is parametrised
-        assert lake.load(source, "orders", mode=mode).committed is None  # type: ignore[arg-type]
+        source = followed(shop.url, place, mode)
+        lake.load(source, "orders", mode=mode, changes=changes_of(mode))  # type: ignore[arg-type]  # as it is parametrised
+        assert lake.load(source, "orders", mode=mode, changes=changes_of(mode)).committed is None  # type: ignore[arg-type]
         loaded = Counter((row.id, row.name) for row in lake.read("orders").collect())
         expected = Counter(shop.rows("select id, name from orders"))
         assert loaded == expected, f"seed {seed}: {len(expected - loaded)} lost, {len(loaded - expected)} too many"
         assert len(expected) > 100
-        assert lake.positions.get(source.name).position_data["value"] == max(number for number, _ in expected)
+        assert any(name.count("writer") > 1 for _, name in expected) == (mode == "merge")
         lake.tables.sweep(timedelta(0), delete=True)  # what a kill between writing and committing left
         assert lake.tables.verify("orders").ok
+        if mode == "append":
+            assert lake.positions.get(source.name).position_data["value"] == max(number for number, _ in expected)

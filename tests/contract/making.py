@@ -48,6 +48,14 @@ class Planned:
         return made
 
 
+def lost(ledger: Ledger, pipeline: str = "orders", **more: Any) -> ActiveRun:
+    """A run that is not ended and whose worker is silent: nobody renews its lease."""
+    run = ledger.run(pipeline, **more)
+    run.__enter__()
+    run._ended.set()
+    return run
+
+
 def change(
     run: ActiveRun | ActiveStep,
     *files: NewFile,

@@ -10,7 +10,7 @@ from typing import Any
 import psycopg
 import pytest
 
-from contract.making import dump, execute, opened, rows, together, wait_until
+from contract.making import dump, execute, lost, opened, rows, together, wait_until
 from lakeledger import Conflict, Ledger, NumberPosition, Unavailable, records
 from lakeledger.clock import now
 from lakeledger.config import RetentionSettings
@@ -79,7 +79,7 @@ def fill_with_what_is_over(ledger: Ledger) -> dict[str, int]:
     """Something to clean up in every table; how much."""
     with ledger.run("orders") as run, run.step("load"):
         pass
-    ledger.runs.cancel(ledger.run("orders").__enter__().id, "not needed")
+    ledger.runs.cancel(lost(ledger).id, "not needed")
     a_sync_run(ledger)
     ledger.errors.resolve(an_error(ledger))
     ledger.errors.ignore(an_error(ledger))
@@ -132,7 +132,7 @@ def test_ten_schema_versions_stay_at_hand_and_the_others_are_still_found(ledger:
 
 
 def test_what_is_open_pending_running_or_current_stays_however_old_it_is(ledger: Ledger) -> None:
-    running = ledger.run("orders").__enter__()
+    running = lost(ledger)
     running.plan([NewStep("a")])
     an_error(ledger)
     a_letter(ledger, 1)

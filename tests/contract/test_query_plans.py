@@ -192,6 +192,8 @@ HOT = [
     ),
     hot(positions.count_runs_since, "pipeline_runs_pkey(pipeline_logging_id)", marker_id="m", version=7, may_sort=True),
     hot(schemas.find_latest, "schema_registry_by_version(name_key)", name_key="shop/orders"),
+    hot(schemas.list_changes, "schema_changes_by_change(name_key)", name_key="shop/orders"),
+    hot(schemas.list_blocked, "schema_changes_blocked", **PAGE),
     hot(statistics.runs, "pipeline_runs_of_sync(end_time)", since=NOW),
     hot(statistics.runs, "pipeline_runs_of_sync(end_time)", since=NOW, schema_name="shop"),
     hot(statistics.errors, "error_log_by_time(occurred_at)", since=NOW, may_sort=True),

@@ -3,21 +3,12 @@
 from __future__ import annotations
 
 from datetime import timedelta
-from typing import Any
 
 import pytest
 
-from contract.making import change, execute, expire_lease, new_file, put
+from contract.making import change, execute, expire_lease, lost, new_file, put
 from lakeledger import Conflict, Ledger
 from lakeledger.runs import ActiveRun, DoneBy, NewRun, NewStep, store
-
-
-def lost(ledger: Ledger, pipeline: str = "orders", **more: Any) -> ActiveRun:
-    """A run whose worker is silent."""
-    run = ledger.run(pipeline, **more)
-    run.__enter__()
-    run._ended.set()
-    return run
 
 
 def statuses(ledger: Ledger, run: ActiveRun) -> list[str]:

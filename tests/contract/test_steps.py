@@ -4,12 +4,14 @@
 from __future__ import annotations
 
 from contextlib import nullcontext, suppress
+from pathlib import Path
 
 import pytest
 
 from contract.making import ORDERS, change, dump, new_file, put
-from lakeledger import Conflict, Fenced, Invalid, Ledger
-from lakeledger.runs import Counters, NewStep, Outcome, Status, completed, failed, store
+from lakeledger import Conflict, Fenced, Invalid, Ledger, Settings
+from lakeledger.config import CostSettings
+from lakeledger.runs import ActiveRun, ActiveStep, Counters, NewStep, Outcome, Status, completed, failed, store
 
 
 def test_a_step_that_completes_keeps_what_it_moved(ledger: Ledger) -> None:
@@ -23,6 +25,32 @@ def test_a_step_that_completes_keeps_what_it_moved(ledger: Ledger) -> None:
     assert kept.metadata == {"source": "a.csv", "files": 2}
     assert kept.end_time is not None
     assert kept.duration_ms is not None
+
+
+@pytest.mark.parametrize("price", [None, 3.6])
+def test_a_step_says_where_it_wrote_how_much_and_what_that_cost(url: str, tmp_path: Path, price: float | None) -> None:
+    settings = Settings(url, str(tmp_path / "warehouse"), costs=CostSettings(price))
+    with Ledger(settings) as ledger:
+        with ledger.run("orders") as run, run.step("load", "ingest") as step:
+            put(ledger, change(step, new_file("a", size=120), new_file("b", size=80)))
+        with pytest.raises(ValueError, match="bad"), ledger.run("orders") as failing, run_step(failing):
+            raise ValueError("bad")
+        loaded, broken = ledger.runs.steps(run.id)[0], ledger.runs.steps(failing.id)[0]
+    assert (loaded.target_table, loaded.bytes_processed) == (ORDERS, 200)
+    assert (loaded.metadata["destination_table"], loaded.metadata["bytes_processed"]) == (ORDERS, 200)
+    assert "destination_table" not in broken.metadata
+    for each in (loaded, broken):
+        # 3.6 USD an hour are a millionth of a dollar for each millisecond.
+        assert each.metadata.get("query_cost_usd") == (None if price is None else round((each.duration_ms or 0) / 1_000_000, 6))
+
+
+def run_step(run: ActiveRun) -> ActiveStep:
+    return run.step("load", "ingest", ORDERS)
+
+
+def test_a_price_below_nothing_is_refused() -> None:
+    with pytest.raises(Invalid, match=r"costs\.usd_per_hour cannot be -1"):
+        CostSettings(-1)
 
 
 def test_a_step_that_raises_failed_and_so_did_its_run(ledger: Ledger) -> None:

@@ -1,8 +1,9 @@
 """Another process of the tests, with a ledger and a Spark of its own.
 
 python child.py crash URL WAREHOUSE MODE DOCUMENT POINT    runs the document's modules and dies by SIGKILL at the point
-python child.py follow URL WAREHOUSE SOURCE TABLE MODE     loads a table of PostgreSQL by its id again and again, and says how many rows
-python child.py changes URL WAREHOUSE TYPE POINT           applies change events and dies by SIGKILL at the point
+python child.py follow URL WAREHOUSE SOURCE TABLE MODE     loads a table of PostgreSQL by its watermark again and again
+python child.py changes CASES                              applies the second batch of each up to its point; dies when all are there
+python child.py replay URL WAREHOUSE DOCUMENT POINT        replays quarantined rows and dies by SIGKILL at the point
 python child.py serve                                      does what it is told: one JSON object per line in, one per line out
 """
 
@@ -10,17 +11,19 @@ from __future__ import annotations
 
 import json
 import os
-import random
 import signal
 import sys
+import threading
 from collections.abc import Callable
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import replace
+from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, cast
 
 import lakeledger
 from integration import histories
+from integration.source_database import changes_of, followed
 from lakeledger import LakeledgerError, Settings, SparkSettings, failpoints
 from lakeledger.control import documents
 from lakeledger.testing import kill_at
@@ -42,23 +45,46 @@ def crash(url: str, warehouse: str, mode: str, document: str, point: str) -> Non
 
 
 def follow(url: str, warehouse: str, source_url: str, table: str, mode: str) -> None:
-    from lakeledger.pipelines.sources.jdbc import JdbcConfig, JdbcSource
-    from lakeledger.pipelines.sources.watermark import Watermark
-    from lakeledger.sync import Source
-
-    config = JdbcConfig(source_url, table, user="postgres", watermark=Watermark(("id",)), partition_column="id", partitions=2)
+    source = followed(source_url, table, mode)
     with lakeledger.open(Settings(url, warehouse, spark=replace(SPARK, jars=("postgresql",)))) as ledger:
         while True:
-            say(ledger.load(JdbcSource(Source("shop", "orders"), config), "orders", mode=cast("Any", mode)).rows)
+            say(ledger.load(source, "orders", mode=cast("Any", mode), changes=changes_of(mode)).rows)
 
 
-def changes(url: str, warehouse: str, scd_type: str, point: str) -> None:
-    events = histories.make(random.Random(3), events=40, keys=8)
-    session = spark()
-    with lakeledger.open(Settings(url, warehouse, metadata="sync"), spark=session) as ledger:
+def changes(cases: str) -> None:
+    known = [histories.Case(**case) for case in json.loads(cases)]
+    session, mine, all_are_there = spark("local[4]"), threading.local(), threading.Barrier(len(known))
+    kill_at(failpoints.MID_WRITE)
+    kill_when_files_appear = failpoints.armed[failpoints.MID_WRITE]
+
+    def arrive(point: str, folder: str) -> None:
+        if mine.point == point:
+            all_are_there.wait()
+        if mine.point == point == failpoints.MID_WRITE:
+            kill_when_files_appear(folder)
+        elif point in (mine.point, failpoints.AFTER_WRITE if mine.point == failpoints.MID_WRITE else None):
+            threading.Event().wait()  # until all are killed
+
+    def apply(case: histories.Case) -> None:
+        mine.point = case.point
+        try:
+            with case.open(session) as ledger:
+                case.apply(ledger, session, 2)
+        finally:
+            all_are_there.abort()
+
+    failpoints.armed.update({point: partial(arrive, point) for point in failpoints.ALL})
+    with ThreadPoolExecutor(len(known)) as pool:
+        list(pool.map(apply, known))
+    sys.exit("somebody was never where they should be killed")
+
+
+def replay(url: str, warehouse: str, document: str, point: str) -> None:
+    path = Path(document)
+    with lakeledger.open(Settings(url, warehouse, metadata="sync", spark=SPARK)) as ledger:
         kill_at(point)
-        histories.apply(ledger, session, events[1::2], int(scd_type), number=2)
-    sys.exit(f"{point} was never reached")
+        done = ledger.replay(documents.load(path).modules, path.parent, dry_run=False)
+    sys.exit(f"{point} was never reached: {done}")
 
 
 def serve() -> None:
@@ -109,10 +135,10 @@ def run_module(url: str, warehouse: str, document: str) -> list[str | None]:
     return [step.error for step in result.steps]
 
 
-def spark() -> SparkSession:
+def spark(master: str = SPARK.master) -> SparkSession:
     from lakeledger.pipelines.session import open_session
 
-    return open_session(SPARK)
+    return open_session(replace(SPARK, master=master))
 
 
 COMMANDS: dict[str, Callable[..., Any]] = {
@@ -123,4 +149,4 @@ COMMANDS: dict[str, Callable[..., Any]] = {
 }
 
 if __name__ == "__main__":
-    {"serve": serve, "crash": crash, "follow": follow, "changes": changes}[sys.argv[1]](*sys.argv[2:])  # type: ignore[operator]  # each takes its own
+    {"serve": serve, "crash": crash, "follow": follow, "changes": changes, "replay": replay}[sys.argv[1]](*sys.argv[2:])  # type: ignore[operator]  # each takes its own

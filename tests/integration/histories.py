@@ -8,11 +8,12 @@ from collections.abc import Iterable
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
+import lakeledger
+from lakeledger import Ledger, Settings
+from lakeledger.tables import Committed
+
 if TYPE_CHECKING:
     from pyspark.sql import SparkSession
-
-    from lakeledger import Ledger
-    from lakeledger.tables import Committed
 
 COLUMNS = ("a", "b")
 SCHEMA = "key int, seq int, op string, a int, b string, _unset array<string>"
@@ -51,8 +52,11 @@ def make(chance: random.Random, *, partial: bool = False, ties: bool = True, key
     return made
 
 
-def apply(ledger: Ledger, spark: SparkSession, events: Iterable[Event], scd_type: int, number: int) -> Committed:
-    """Apply events to table `t` as the batch of that number."""
+def apply(ledger: Ledger, spark: SparkSession, events: Iterable[Event], mode: str, number: int) -> Committed:
+    """Apply events to table `t` as the batch of that number; with sync, the rows that they lead to."""
+    if mode == "sync":
+        rows = spark.createDataFrame(sorted(newest(events), key=repr), "key int, a int, b string")
+        return ledger.merge(rows, "t", keys=["key"], mode="sync", position=("feed", number))
     return ledger.apply_changes(
         spark.createDataFrame([event.row for event in events], SCHEMA).drop("_unset"),
         "t",
@@ -60,9 +64,35 @@ def apply(ledger: Ledger, spark: SparkSession, events: Iterable[Event], scd_type
         sequence_by="seq",
         apply_as_deletes="op = 'D'",
         except_column_list=["op", "seq"],
-        stored_as_scd_type=scd_type,  # type: ignore[arg-type]
+        stored_as_scd_type=2 if mode == "scd2" else 1,
         position=("feed", number),
     )
+
+
+@dataclass(frozen=True)
+class Case:
+    """Events that are applied to a table of a tenant's own in two batches, the second up to a point at which whoever does it is killed."""
+
+    url: str
+    tenant: str
+    warehouse: str
+    mode: str
+    point: str
+
+    def open(self, spark: SparkSession) -> Ledger:
+        """A ledger whose commits other engines see at once."""
+        return lakeledger.open(Settings(self.url, self.warehouse, tenant=self.tenant, metadata="sync"), spark=spark)
+
+    def apply(self, ledger: Ledger, spark: SparkSession, number: int) -> None:
+        """Apply the first or the second batch."""
+        apply(ledger, spark, self._so_far(number) if number == 1 or self.mode == "sync" else self._so_far(2)[1::2], self.mode, number)
+
+    def expected(self, number: int) -> set[tuple[Any, ...]]:
+        """What the table has after that many batches."""
+        return (versions if self.mode == "scd2" else newest)(self._so_far(number))
+
+    def _so_far(self, number: int) -> list[Event]:
+        return make(random.Random(3), events=40, keys=8)[:: 3 - number]
 
 
 def newest(events: Iterable[Event], *, partial: bool = False) -> set[tuple[Any, ...]]:

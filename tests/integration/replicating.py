@@ -1,4 +1,4 @@
-"""Loads the changes of a table again and again, and says how far it is, until it is killed.
+"""Applies the changes of a table again and again, and says how far it is, until it is killed.
 
 python replicating.py LEDGER WAREHOUSE SERVER
 """
@@ -10,6 +10,8 @@ from typing import TYPE_CHECKING
 
 import lakeledger
 from lakeledger import LakeledgerError, Ledger, Settings, SparkSettings, failpoints
+from lakeledger.pipelines.apply import Changes
+from lakeledger.pipelines.sources.changes import PROBLEMS, RAW
 from lakeledger.pipelines.sources.replication import PostgresChanges, Replication
 from lakeledger.sync import Source as SourceName
 from spark_conf import SPARK_CONF
@@ -18,6 +20,7 @@ if TYPE_CHECKING:
     from lakeledger.pipelines.load import Loaded
 
 TABLE = "bronze.customers"
+FOLLOWING = "silver.customers"
 SOURCE = SourceName("shop", "customers")
 
 
@@ -28,6 +31,12 @@ def source(url: str, ledger: Ledger, **more: object) -> PostgresChanges:
 
 def load(url: str, ledger: Ledger, **more: object) -> Loaded:
     return ledger.load(source(url, ledger, **more), TABLE)
+
+
+def follow(url: str, ledger: Ledger) -> Loaded:
+    """Apply the changes to a table that is to be as that of the server."""
+    changes = Changes.of_feed(["id"], except_column_list=(RAW, PROBLEMS))
+    return ledger.load(source(url, ledger, max_changes=5_000), FOLLOWING, mode="merge", changes=changes)
 
 
 def say(point: str) -> None:
@@ -42,7 +51,7 @@ def main(ledger_url: str, warehouse: str, server: str) -> None:
             failpoints.armed[point] = lambda _, point=point: say(point)  # type: ignore[misc]
         while True:
             try:
-                say(load(server, ledger).summary)
+                say(follow(server, ledger).summary)
             except LakeledgerError as error:
                 if not error.retryable:
                     raise

@@ -11,6 +11,7 @@ from uuid import uuid4
 import psycopg
 
 import jars
+from lakeledger.pipelines.apply import Changes
 from lakeledger.pipelines.sources.jdbc import JdbcConfig, JdbcSource
 from lakeledger.pipelines.sources.watermark import Watermark
 from lakeledger.sync import Source as SourceName
@@ -51,6 +52,19 @@ class Shop:
             given.pop("table")
         made = Watermark(by) if isinstance(by, tuple) else by
         return JdbcSource(SourceName("shop", name), JdbcConfig(watermark=made, **given))
+
+
+def followed(url: str, table: str, mode: str) -> JdbcSource:
+    """The orders as a source: what is appended, by the id; what is merged, by the time at which each row was last written."""
+    mark = Watermark(("id",) if mode == "append" else ("at", "id"))
+    return JdbcSource(
+        SourceName("shop", "orders"), JdbcConfig(url, table, user="postgres", watermark=mark, partition_column="id", partitions=2)
+    )
+
+
+def changes_of(mode: str) -> Changes | None:
+    """How they are matched with those that are there."""
+    return Changes(("id",)) if mode == "merge" else None
 
 
 @contextmanager

@@ -53,8 +53,17 @@ def test_too_many_of_them_stop_the_load_and_nothing_is_visible(sqlite_lake: Ledg
     assert "3 of 5 rows for main.orders are bad" in (failed.error or "")
     assert not sqlite_lake.tables.list()
     assert not sqlite_lake.dead_letters.list()
+    (error,) = sqlite_lake.errors.list("open")
+    assert (error.schema_name, error.table_name, error.error_type) == ("shop", "orders", "validation")
+    assert error.error_message == f"Refused: {failed.error}"
     put(base / "orders/1.csv", f"{HEAD}{GOOD}x,c,3.5\n")
     assert run(sqlite_lake, orders(**limit), base).rows == 2
+    assert not sqlite_lake.errors.list("open"), "the source has done its work"
+    volume = sqlite_lake.records.latest("ingestion_volume", "main.orders")
+    assert volume is not None
+    reasons = {"it cannot be read by the schema": 1}
+    limits = {"max_bad_rows": None, "max_bad_rate": None, **limit}
+    assert volume.extras["guardrails"] == {"rows": 3, "bad_rows": 1, "reasons": reasons, **limits}
 
 
 def test_json_lines_keep_their_text(sqlite_lake: Ledger, base: Path) -> None:
@@ -84,6 +93,27 @@ def test_changes_without_a_key_or_a_sequence_are_set_aside(lake: Ledger, base: P
         "c": ["the sequence is NULL"],
         "d": ["id is NULL", "the sequence is NULL"],
         "x,e,5": ["it cannot be read by the schema"],
+    }
+    volume = lake.records.latest("ingestion_volume", "main.orders")
+    assert volume is not None
+    assert volume.extras["deduplication"] == {"rows": 2, "kept": 1, "duplicates": 1, "without_effect": 0}
+    assert (volume.extras["guardrails"]["rows"], volume.extras["guardrails"]["bad_rows"]) == (6, 4)
+    put(base / "orders/2.csv", "id,name,at\n1,late,1\n1,later,1\n2,new,1\n")
+    assert run(lake, changes, base).rows == 1
+    volume = lake.records.latest("ingestion_volume", "main.orders")
+    assert volume is not None
+    assert volume.extras["deduplication"] == {"rows": 3, "kept": 2, "duplicates": 1, "without_effect": 1}
+
+
+def test_a_sequence_of_several_columns_is_null_if_one_of_them_is(sqlite_lake: Ledger, base: Path) -> None:
+    config = {"path": "orders/*.csv", "schema": "id int, name string, day int, n int"}
+    changes = document("files", config, {"load_type": "cdc"}, keys="id", sequence_by=["day", "n"], bad_rows="quarantine")
+    put(base / "orders/1.csv", "id,name,day,n\n1,a,1,9\n1,b,2,1\n1,c,,7\n2,d,1,\n")
+    assert only(run(sqlite_lake, changes, base)).error is None
+    assert rows(sqlite_lake.read("orders")) == [(1, "b", 2, 1)]
+    assert {json.loads(text)["name"]: reasons for text, reasons in quarantined(sqlite_lake)} == {
+        "c": ["the sequence is NULL"],
+        "d": ["the sequence is NULL"],
     }
 
 

@@ -14,6 +14,7 @@ from integration.histories import SCHEMA, Event
 from integration.test_merging import before_the_commit, counted
 from lakeledger import Invalid, Ledger
 from lakeledger.pipelines.apply import Changes, Write
+from lakeledger.pipelines.bad_rows import Limit, watched
 from lakeledger.pipelines.write import write
 from lakeledger.tables import parse_name
 
@@ -182,11 +183,11 @@ def test_events_without_a_key_or_a_sequence_go_to_quarantine_in_the_same_commit(
     made = lake.apply_changes(events(spark, (1, "a", "U", 1), *bad), "t", stored_as_scd_type=type_, format=format_, **CDC)  # type: ignore[arg-type]
     assert rows(lake.read("t").select("id", "name")) == [(1, "a")]
     found = lake.read("t__quarantine")
-    assert found.columns == ["row", "reasons", "source_file", "run_id"]
+    assert found.columns == ["row", "reasons", "source_file", "run_id", "format"]
     assert rows(found.select("row", "reasons")) == [
         ('{"id":1,"name":"no sequence","op":"U","seq":null}', ["the sequence is NULL"]),
-        ('{"id":null,"name":"no key","op":"U","seq":1}', ["key id is NULL"]),
-        ('{"id":null,"name":null,"op":"U","seq":null}', ["key id is NULL", "the sequence is NULL"]),
+        ('{"id":null,"name":"no key","op":"U","seq":1}', ["id is NULL"]),
+        ('{"id":null,"name":null,"op":"U","seq":null}', ["id is NULL", "the sequence is NULL"]),
     ]
     assert {row[0] for row in found.select("run_id").collect()} == {made.snapshot.run_id}
     run = lake.runs.get(made.snapshot.run_id)
@@ -237,7 +238,9 @@ def test_a_row_of_the_change_feed_is_applied_by_its_contract(sqlite_lake: Ledger
         changes = Changes.of_feed(["id"], stored_as_scd_type=type_)
         frame = spark.createDataFrame(list(values), schema)
         with sqlite_lake.run("feed") as run:
-            write(sqlite_lake.context(), frame, Write(parse_name(f"t{type_}"), changes.mode, changes=changes), run.fence)
+            request = Write(parse_name(f"t{type_}"), changes.mode, changes=changes)
+            context = sqlite_lake.context()
+            write(context, frame, watched(context, request, Limit(), run.id), run.fence)
 
     for type_ in (1, 2):
         apply(type_, (1, "a", "long", "insert", 1, None), (2, "b", "x", "read", 1, None))

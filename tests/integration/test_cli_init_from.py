@@ -30,6 +30,8 @@ def landing(folder: Path) -> Path:
         stream.write('{"click id": "a", "page": {"path": "/x", "ms": 3}}\n{"click id": "b", "page": {"path": "/y", "ms": 4}}\n')
     parquet.write_table(pa.table({"sku": ["a", "b"], "updated_at": pa.array([1, 2], pa.timestamp("us", "UTC"))}), folder / "prices.parquet")
     (folder / "broken.json").write_text('[{"a": 1}]')
+    (folder / "notes.csv").write_text('\ufeffid,note\n1,"two\nlines"\n2,one\n')
+    (folder / "doubled.csv").write_text("x,x\n1,2\n")
     (folder / "README.md").write_text("no data")
     return folder
 
@@ -43,8 +45,10 @@ def test_the_project_says_what_it_found_and_runs_unchanged(spark: SparkSession, 
     assert {source.source_id: source.target for source in module.sources} == {
         "orders": "bronze.orders",
         "clicks": "bronze.clicks",
+        "notes": "bronze.notes",
         "prices": "bronze.prices",
     }
+    assert "left out: doubled.csv cannot be read: it has the column 'x' twice" in " ".join(done.output.split())
     assert "may be the key: id" in text
     assert "may order changes: updated_at" in text
     assert "not known: note is empty in the sample" in text
@@ -52,7 +56,12 @@ def test_the_project_says_what_it_found_and_runs_unchanged(spark: SparkSession, 
     assert "(left out)" in text
     settings = ["--settings", str(tmp_path / "shop/lakeledger.toml")]
     (ended,) = answer("run", *settings)["modules"]
-    assert {step["step_name"]: step["rows_processed"] for step in ended["steps"]} == {"orders": 4, "clicks": 2, "prices": 2}
+    assert {step["step_name"]: step["rows_processed"] for step in ended["steps"]} == {
+        "orders": 4,
+        "clicks": 2,
+        "notes": 2,
+        "prices": 2,
+    }
 
 
 @pytest.mark.parametrize("origin", ["nothing", "empty", "jdbc:oracle:thin:@db"])

@@ -49,6 +49,7 @@ def test_jars_are_fetched_once_checked_and_then_used_offline(cache: Path, tmp_pa
         "delta": "missing",
         "iceberg": "missing",
         "kafka": "missing",
+        "avro": "missing",
     }
     (jar,) = jars.find("postgresql").jars
     assert [path.name for path in cache.glob("*.jar")] == [jar.name]

@@ -75,7 +75,7 @@ def test_a_source_that_is_read_in_several_ways_is_named_with_its_type(sources: N
 
 def test_history_is_told_newest_first_and_as_far_back_as_asked(sources: None, at: list[str]) -> None:
     found = answer("positions", "history", "shop.orders", "--type", "batch", "--limit", "2", *at)
-    assert (set(found), set(found["history"][0])) == ({"position", "history", "next"}, columns(MarkerChange))
+    assert (set(found), set(found["history"][0])) == ({"position", "history", "removals", "next"}, columns(MarkerChange))
     assert [row["position_data"] for row in found["history"]] == [{"value": 30}, {"value": 20}]
     text = shown("positions", "history", "shop.orders", "--type", "batch", *at)
     assert text.splitlines()[0] == "shop.orders (batch)"
@@ -396,3 +396,31 @@ def test_every_format_can_be_given() -> None:
 def test_an_empty_ledger_says_so(ledger: Ledger, at: list[str]) -> None:
     assert answer("positions", "list", *at) == {"positions": [], "next": None}
     assert "no source was read yet" in shown("positions", "list", *at)
+
+
+def test_a_rewind_takes_batches_back_and_a_removed_position_is_told(ledger: Ledger, at: list[str]) -> None:
+    for number in (1, 2):
+        with ledger.run("load") as run:
+            move = Advance(Source("shop", "orders"), NumberPosition(number))
+            put(ledger, change(run, new_file(f"{number}", rows=1_000), position=move, summary={"source": "shop.orders"}))
+    words = ["positions", "rewind", "shop.orders", "--to-version", "1", "--take-back"]
+    text = shown(*words, *at)
+    assert re.search(r"taken back\s+1,000 rows", text), text
+    assert re.search(r"silver.orders\s+2\s+1,000\s+1", text), text
+    assert "--take-back --expect-version 2 --apply" in text
+    assert ledger.tables.get("silver.orders").row_count == 2_000
+    told = answer(*words, "--apply", *at)
+    assert [(each["table"], each["versions"], each["rows"]) for each in told["taken_back"]] == [("silver.orders", [2], 1_000)]
+    assert (told["applied"], ledger.tables.get("silver.orders").row_count) == (True, 1_000)
+
+    words = ["positions", "remove", "shop.orders"]
+    text = shown(*words, *at)
+    assert "nothing was changed" in text
+    assert "silver.orders may hold rows of it" in text
+    assert "--expect-version 3 --reason '<why>' --apply" in text
+    assert answer(*words, *at)["tables"] == ["silver.orders"]
+    refused([*words, "--expect-version", "2", "--apply", *at], 1, "Conflict", "stands at version 3, not at 2")
+    assert "has no position any more" in shown(*words, "--reason", "it is gone", "--apply", *at)
+    assert "it is gone" in shown("positions", "history", "shop.orders", *at)
+    assert answer("positions", "history", "shop.orders", *at)["removals"][0]["to_status"] == "REMOVED"
+    refused([*words, *at], 2, "NotFound", "no position for 'shop.orders'")

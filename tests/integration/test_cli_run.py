@@ -80,6 +80,34 @@ modules:
 """
 
 
+NOT_ASKED = """\
+modules:
+  - module_name: shop
+    sources:
+      - source_id: rates
+        source_type: function
+        source_config: {function: "steps:fetch"}
+        transformation_config: {load_type: full}
+        target_config: {table: rates}
+      - source_id: stock
+        source_type: jdbc
+        source_config: {url: "jdbc:mysql://127.0.0.1:1/shop", table: stock}
+        transformation_config: {load_type: full}
+        target_config: {table: stock}
+"""
+
+
+def test_a_dry_run_calls_no_function_and_starts_no_spark(at: list[str], tmp_path: Path) -> None:
+    (tmp_path / "pipeline.yaml").write_text(NOT_ASKED)
+    (tmp_path / "steps.py").write_text("def fetch():\n    open('called', 'w').close()\n")
+    answer("db", "migrate", *at)
+    (module,) = answer("run", "--dry-run", *at)["modules"]
+    assert [(each["source_id"], each["would"]) for each in module["sources"]] == [("rates", "ask"), ("stock", "ask")]
+    assert "steps:fetch" in module["sources"][0]["message"]
+    assert "through Spark" in module["sources"][1]["message"]
+    assert not (tmp_path / "called").exists()
+
+
 def test_a_dry_run_shows_what_would_be_read_and_starts_and_writes_nothing(at: list[str], tmp_path: Path) -> None:
     (tmp_path / "pipeline.yaml").write_text(LOADS)
     (tmp_path / "orders").mkdir()

@@ -55,7 +55,7 @@ def test_the_latest_version_of_each_table_is_listed(customers: None, at: list[st
 
 def test_a_version_is_shown_with_columns_keys_indexes_and_what_changed(customers: None, at: list[str]) -> None:
     found = answer("schema", "show", "SHOP.Customers", "--version", "2", *at)
-    assert (set(found), set(found["schema"])) == ({"schema", "versions", "next"}, columns(SchemaVersion))
+    assert (set(found), set(found["schema"])) == ({"schema", "versions", "blocked", "accepted", "next"}, columns(SchemaVersion))
     assert [each["version"] for each in found["versions"]] == [1, 2, 3]
     assert found["schema"]["schema_hash"] == SchemaDefinition.from_dict(definition(PHONE, indexes=[BY_EMAIL], constraints=[POSITIVE])).hash
     text = shown("schema", "show", "shop.customers", "--version", "2", *at)
@@ -181,6 +181,6 @@ def test_a_broken_schema_of_spark_is_bad_input_and_no_accident(ledger: Ledger, a
 
 
 def test_an_empty_ledger_says_so(ledger: Ledger, at: list[str]) -> None:
-    assert answer("schema", "list", *at) == {"schemas": [], "next": None}
+    assert answer("schema", "list", *at) == {"schemas": [], "blocked": [], "next": None}
     result = invoke("schema", "list", *at)
     assert "no schema is registered yet" in result.stdout

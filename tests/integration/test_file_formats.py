@@ -6,12 +6,15 @@ import gzip
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
+import fastavro
 import pytest
 
+from jars import MissingJars, fetch
 from lakeledger.errors import Invalid
 from lakeledger.lake import StoredFile
 from lakeledger.pipelines.sources import files
 from lakeledger.pipelines.sources.files import Files, Where
+from needs import missing
 
 if TYPE_CHECKING:
     from pyspark.sql import SparkSession
@@ -71,3 +74,39 @@ def test_columnar_files_have_all_columns_or_are_refused(spark: SparkSession, tmp
 def test_lines_of_text_are_rows(spark: SparkSession, tmp_path: Path) -> None:
     (tmp_path / "1.log").write_text("one\ntwo, three\n", encoding="utf-8")
     assert read(spark, tmp_path, Files("*.log", "text")) == [("one",), ("two, three",)]
+
+
+def test_csv_files_are_read_each_by_its_own_header(spark: SparkSession, tmp_path: Path) -> None:
+    (tmp_path / "1.csv").write_text("id,name\n1,a\n", encoding="utf-8")
+    (tmp_path / "2.csv").write_bytes(b'\xef\xbb\xbf"name","id"\nb,2\n')
+    (tmp_path / "3.csv.gz").write_bytes(gzip.compress(b"id\n3\n"))
+    (tmp_path / "4.csv").write_text("", encoding="utf-8")
+    assert read(spark, tmp_path, Files("*", schema=SCHEMA, optional_columns=("NAME",))) == [*TWO, (3, None)]
+    assert read(spark, tmp_path, Files("*")) == [*TWO, (3, None)]
+    with pytest.raises(Invalid, match=r"/3\.csv\.gz lacks the column name: it has id"):
+        read(spark, tmp_path, Files("*", schema=SCHEMA))
+
+
+def test_avro_files_are_read_each_by_the_schema_that_it_carries(spark: SparkSession, tmp_path: Path) -> None:
+    try:
+        fetch("avro")
+    except MissingJars as error:
+        missing(str(error))
+
+    def put(file_name: str, rows: list[dict[str, Any]], **types: str) -> None:
+        fields = [{"name": column, "type": type_} for column, type_ in types.items()]
+        with (tmp_path / file_name).open("wb") as file:
+            fastavro.writer(file, {"type": "record", "name": "row", "fields": fields}, rows)
+
+    put("1.avro", [{"id": 1, "name": "a"}], id="int", name="string")
+    put("2.avro", [{"name": "b", "id": 2}], name="string", id="int")
+    assert read(spark, tmp_path, Files("*.avro", "avro")) == read(spark, tmp_path, Files("*.avro", "avro", SCHEMA)) == TWO
+    put("3.avro", [{"id": 2**40}], id="long")
+    assert read(spark, tmp_path, Files("*.avro", "avro"))[-1] == (2**40, None)
+    with pytest.raises(Invalid, match=r"/3\.avro lacks the column name"):
+        read(spark, tmp_path, Files("*.avro", "avro", "id bigint, name string"))
+    with pytest.raises(Invalid, match=r"/3\.avro has the column id as long, which integer cannot hold"):
+        read(spark, tmp_path, Files("*.avro", "avro", SCHEMA, optional_columns=("name",)))
+    (tmp_path / "4.avro").write_bytes(b"no avro")
+    with pytest.raises(Invalid, match=r"/4\.avro is no Avro file"):
+        read(spark, tmp_path, Files("*.avro", "avro"))

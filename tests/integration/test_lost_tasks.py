@@ -12,7 +12,7 @@ from pathlib import Path
 
 import pytest
 
-from contract.making import wait_until
+from contract.making import lost, wait_until
 from integration.test_tasks import call, module, no_thread_left, run, steps_py
 from lakeledger import Fenced, Ledger
 from lakeledger.jobs import MODULE_TAG, OWNER_TAG, JobSpec
@@ -120,8 +120,7 @@ def test_a_worker_that_was_given_up_and_lives_adds_no_second_error(ledger: Ledge
 
 
 def test_a_step_made_by_hand_is_no_error_of_a_source(ledger: Ledger) -> None:
-    run = ledger.run("shop").__enter__()
-    run._ended.set()
+    run = lost(ledger, "shop")
     run.step("orders").__enter__()
     ledger.runs.recover(max_age=timedelta(0))
     assert [step.status for step in ledger.runs.steps(run.id)] == ["FAILED"]

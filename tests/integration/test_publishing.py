@@ -88,7 +88,8 @@ def test_merged_tables_and_histories_read_alike_for_everybody_at_every_version(s
                 stored_as_scd_type=type_,  # type: ignore[arg-type]
             )
     sync_lake.delete("one", "name = 'n5'")
-    sync_lake.merge(sync_lake.read("two").limit(0), "three", keys=["id"], mode="sync")
+    for batch in (first, third):
+        sync_lake.merge(spark.createDataFrame(batch, schema), "three", keys=["id"], mode="sync")
     published = ("one", "two", "one__tombstones", "two__events", "one__quarantine", "three")
     for table in published:
         for each in sync_lake.tables.history(table):
@@ -96,6 +97,8 @@ def test_merged_tables_and_histories_read_alike_for_everybody_at_every_version(s
             for name, read in READERS.items():
                 assert plain(read(sync_lake, table, each.iceberg_snapshot_id or 0)) == expected, (name, table, each.version)
     assert [each.operation for each in sync_lake.tables.history("one")] == ["delete", "merge", "merge", "merge"]
+    assert sync_lake.tables.history("three")[0].summary["removed_files"] == 1
+    assert sync_lake.read("one").columns == ["id", "name"], "the sequence of each row is hidden, from everybody"
     with catalog(sync_lake) as opened:
         told = [each.summary.operation.value for each in opened.load_table("main.one").metadata.snapshots if each.summary]
     assert told == ["append", "overwrite", "overwrite", "overwrite"]

@@ -17,7 +17,7 @@ import pytest
 import lakeledger
 from integration import children, replicating
 from integration.reducing import reduced
-from integration.replicating import SOURCE, TABLE, load, source
+from integration.replicating import FOLLOWING, SOURCE, TABLE, follow, load, source
 from lakeledger import Ledger
 from lakeledger.errors import Failed, Forbidden, Invalid, Unavailable
 from lakeledger.pipelines.sources import look
@@ -34,6 +34,7 @@ MOVE = "update shop.customers set id = id + 1000, big = null where id = %s and n
 PUT = """insert into shop.customers (id, name, big) values (%s, 'new', repeat(%s, 3000))
          on conflict (id) do update set big = excluded.big"""
 SLOT = "lakeledger_shop__customers"
+KILLS = 2
 
 
 @pytest.fixture(scope="session")
@@ -79,7 +80,10 @@ def in_shop(connection: psycopg.Connection[Any]) -> dict[int, dict[str, Any]]:
 
 def in_lake(ledger: Ledger) -> dict[int, dict[str, Any]]:
     """What the changes lead to, as the server would write it."""
-    rows = reduced(ledger.read(TABLE).collect(), "id")
+    return as_written(reduced(ledger.read(TABLE).collect(), "id"))
+
+
+def as_written(rows: dict[int, dict[str, Any]]) -> dict[int, dict[str, Any]]:
     for row in rows.values():
         row["amount"] = None if row["amount"] is None else float(row["amount"])
         row["seen"] = None if row["seen"] is None else f"{row['seen'].isoformat()}+00:00"
@@ -88,6 +92,12 @@ def in_lake(ledger: Ledger) -> dict[int, dict[str, Any]]:
 
 def behind(connection: psycopg.Connection[Any]) -> int:
     return lag(Replication(url_of(connection), "shop.customers"), SOURCE)
+
+
+def test_a_sample_of_the_table_makes_no_slot(sqlite_lake: Ledger, shop: psycopg.Connection[Any], spark: SparkSession) -> None:
+    with source(url_of(shop), sqlite_lake).sample(1).frame(spark) as frame:  # type: ignore[misc]
+        assert [(row["id"], row["_change_type"]) for row in frame.collect()] == [(1, "read")]
+    assert shop.execute("select count(*) from pg_replication_slots where database = current_database()").fetchone() == (0,)
 
 
 def test_the_table_is_copied_first_and_a_column_that_came_later_is_in_the_changes_after_it(
@@ -321,18 +331,19 @@ def write_at_random(url: str, stop: threading.Event, seed: int) -> None:
             if chance.random() < 0.01:
                 connection.execute("truncate shop.customers")
             connection.rollback() if chance.random() < 0.1 else connection.commit()
-            stop.wait(0.02)
+            stop.wait(0.05)
 
 
-def test_a_pipeline_that_is_killed_at_random_moments_ends_with_the_rows_of_the_source(
-    spark: SparkSession, shop: psycopg.Connection[Any], tmp_path: Path
+@pytest.mark.parametrize("url", ["postgres"], indirect=True)
+def test_a_table_that_follows_a_slot_is_that_of_the_source_however_often_its_pipeline_is_killed(
+    url: str, spark: SparkSession, shop: psycopg.Connection[Any], tmp_path: Path
 ) -> None:
-    stop, url, warehouse = threading.Event(), f"sqlite:///{tmp_path}/ledger.db", str(tmp_path / "warehouse")
+    stop, warehouse = threading.Event(), str(tmp_path / "warehouse")
     writer = threading.Thread(target=write_at_random, args=(url_of(shop), stop, 7))
     writer.start()
     chance = random.Random()
     try:
-        for number in range(3):
+        for number in range(KILLS):
             child = children.start(tmp_path / f"{number}.log", url, warehouse, url_of(shop), script=Path(replicating.__file__))
             try:
                 assert child.process.stdout
@@ -344,6 +355,9 @@ def test_a_pipeline_that_is_killed_at_random_moments_ends_with_the_rows_of_the_s
         stop.set()
         writer.join()
     with lakeledger.open(url, warehouse=warehouse, spark=spark) as ledger:
-        while load(url_of(shop), ledger).summary != "nothing new" or behind(shop):
+        while follow(url_of(shop), ledger).summary != "nothing new" or behind(shop):
             pass
-        assert in_lake(ledger) == in_shop(shop)
+        found = [row.asDict() for row in ledger.read(FOLLOWING).collect()]
+        assert as_written({row["id"]: row for row in found}) == in_shop(shop)
+        assert (len(found), behind(shop)) == (len(in_shop(shop)), 0)
+        assert ledger.tables.find(f"{FOLLOWING}__quarantine") is None

@@ -20,9 +20,12 @@ ON_SPARK = {"demo", "run", "scheduler", "monitor", "jars fetch"}
 # What goes on until it is told to end.
 UNTIL_TOLD = {"astha"}
 # What looks at files: pyarrow reads from every store.
-ON_FILES = {"tables sweep", "tables verify", "tables publish", "tables read-with", "snapshots create", "maintain", "db move-warehouse"}
+ON_FILES = {
+    *("tables sweep", "tables verify", "tables publish", "tables read-with", "tables register"),
+    *("snapshots create", "maintain", "db move-warehouse"),
+}
 # What is over, or not there, is refused.
-REFUSED = {"events forget": 2, "jobs cancel": 2, "runs cancel": 1, "errors ignore": 1}
+REFUSED = {"schema accept": 2, "events forget": 2, "jobs cancel": 2, "runs cancel": 1, "errors ignore": 1}
 
 
 def names(command: click.Command, path: str = "") -> Iterator[str]:

@@ -500,7 +500,7 @@ def test_a_run_that_is_told_to_stop_is_cancelled(ledger: Ledger, tmp_path: Path)
         run(ledger, what, tmp_path, stop=stop)
     assert no_thread_left()
     ended = ledger.runs.list()[0]
-    assert (ended.status, ended.error_message) == ("CANCELLED", "it was told to stop")
+    assert (ended.status, ended.error_message) == ("CANCELLED", "it was stopped")
     assert [row.status for row in ledger.runs.steps(ended.id)] == ["CANCELLED", "SKIPPED"]
 
 

@@ -30,6 +30,7 @@ from pyspark.errors import (
 )
 
 from lakeledger.errors import Conflict, Failed, Forbidden, Invalid, Unavailable
+from lakeledger.pipelines.apply import Refused
 from lakeledger.sync.failures import ErrorType, classify, error_code
 
 
@@ -180,6 +181,7 @@ CASES: list[tuple[BaseException, str]] = [
     (Forbidden("no"), "permission"),
     (Conflict("twice"), "constraint"),
     (Invalid("bad"), "validation"),
+    (Refused("3 of 5 rows are bad, more than max_bad_rows 2: 2 × it cannot be read by the schema"), "validation"),
     (raised_by_pydantic(), "validation"),
     (named("ValidationError", "_Error", message="'id' is a required property"), "validation"),
     (Exception("Connection refused by peer"), "connection"),

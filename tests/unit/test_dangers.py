@@ -68,6 +68,18 @@ DANGEROUS = {
     "drop the rows of a partition": source(write_mode="overwrite_partitions", partition_by=["day"]),
     "contradict each other": source(keys="id", sequence_by="at", write_mode="merge", stored_as_scd_type=2),
     "changed_files load with append": source({**FILES, "source_config": {"path": "a.csv", "changed_files": "load"}}),
+    "an incremental append brought, not those of incremental with merge": source(
+        {**FILES, "source_config": {"path": "a.csv", "changed_files": "replace"}}, keys="id"
+    ),
+    "an incremental append brought, not those of full with overwrite": source(
+        {**FILES, "source_config": {"path": "a.csv", "changed_files": "replace"}}, {"load_type": "full"}
+    ),
+    "to replay them would add them": source(
+        {**FILES, "source_config": {"path": "a.csv", "schema": "id int", "changed_files": "replace"}}, bad_rows="quarantine"
+    ),
+    "would take back events": source(
+        {**FILES, "source_config": {"path": "a.jsonl", "format": "debezium", "changed_files": "replace"}}, write_mode="append"
+    ),
     "only mean something with bad_rows quarantine": source(max_bad_rows=10),
     "an Iceberg table is read by what was added": source(
         {"source_id": "i", "source_type": "iceberg", "source_config": {"table": "a.b"}}, {"load_type": "cdc"}, keys="id", sequence_by="at"

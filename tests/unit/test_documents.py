@@ -174,9 +174,9 @@ def test_all_problems_are_told_at_once_in_the_order_of_lines() -> None:
     assert [problem.split(":")[1] for problem in found] == ["10", "14", "19"]
 
 
-def test_columns_of_a_csv_are_not_optional() -> None:
-    wrong = changed(("          options:", "          optional_columns: [id]\n          options:"))
-    assert problems(wrong) == ["shop.yaml:8:9: a CSV has all columns of its header or fails: optional_columns are for json and parquet"]
+def test_columns_of_a_csv_without_a_header_are_not_optional() -> None:
+    wrong = changed(('          options: {sep: ";"}', '          optional_columns: [id]\n          options: {header: "false"}'))
+    assert problems(wrong) == ["shop.yaml:8:9: a CSV without a header has its columns by their places: none of them can be optional"]
 
 
 def test_changed_files_are_not_loaded_beside_their_old_rows() -> None:

@@ -351,3 +351,17 @@ def test_a_file_that_changes_while_it_is_read_is_not_loaded(landing: Path) -> No
     (landing / "b.csv").unlink()
     with pytest.raises(Failed, match=r"b\.csv changed"):
         check_unchanged(read, found(landing))
+
+
+def test_a_changed_file_is_read_in_place_of_itself_with_what_is_new(landing: Path) -> None:
+    first = plan_incremental(found(landing), [], "replace")
+    assert first is not None
+    assert first.changed == ()
+    (landing / "a.csv").write_text("id\nother\n", encoding="utf-8")
+    (landing / "c.csv").write_text("id\nc\n", encoding="utf-8")
+    second = plan_incremental(found(landing), first.files, "replace")
+    assert second is not None
+    assert (sorted(names(second.files)), [Path(path).name for path in second.changed]) == (["a.csv", "c.csv"], ["a.csv"])
+    assert second.position.count == 3
+    known = {file.path: file for file in (*first.files, *second.files)}
+    assert plan_incremental(found(landing), known.values(), "replace") is None

@@ -93,7 +93,7 @@ def test_what_the_user_brings_is_not_asked_for() -> None:
 
 
 def test_every_set_is_recorded_with_hashes_and_versions() -> None:
-    assert list(jars.known()) == ["s3", "postgresql", "sqlite", "delta", "iceberg", "kafka"]
+    assert list(jars.known()) == ["s3", "postgresql", "sqlite", "delta", "iceberg", "kafka", "avro"]
     for each in jars.known().values():
         assert each.jars
         assert all(len(jar.sha256) == 64 and jar.size > 0 for jar in each.jars)

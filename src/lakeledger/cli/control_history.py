@@ -98,7 +98,7 @@ def restore(options: Options, version: int, apply_it: bool, control_table: str |
     if not found:
         return
     if apply_it:
-        click.echo(f"restored what version {version} said: the control table is at version {after.version}")
+        click.echo(f"restored the rows of version {version}: the control table is at version {after.version}")
         show.print_next(next_command(options, "plan", control_table))
     else:
         click.echo(f"{show.plural(len(found), 'row')} would change")

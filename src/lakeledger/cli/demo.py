@@ -22,7 +22,8 @@ from lakeledger.cli.options import as_help
 from lakeledger.cli.places import describe
 from lakeledger.cli.runs import print_runs
 from lakeledger.cli.tables import print_tables
-from lakeledger.demo import Demo, Done
+from lakeledger.demo import Demo, Done, oracle
+from lakeledger.demo.crm import Tally
 from lakeledger.demo.folder import YAML
 from lakeledger.errors import Conflict, Invalid
 from lakeledger.runs import Run
@@ -35,7 +36,10 @@ LAST_DAYS = 7
 BAR_WIDTH = 40
 # Variables that the demo ignores, but every other command does not.
 ELSEWHERE = ("LAKELEDGER_URL", "LAKELEDGER_WAREHOUSE", "LAKELEDGER_TENANT")
-SHAPE = '{"tables", "runs", "positions": rows of each, "location": {"ledger", "warehouse", "landing", "pipeline"}}'
+SHAPE = (
+    '{"tables", "runs", "positions": rows of each, "customer_events": {"events", "in_order", "late", "duplicates", "deletes", "bad"}, '
+    '"location": {"ledger", "warehouse", "landing", "pipeline"}}'
+)
 
 HELP = """\
 See it work: make a small shop, load it day by day, show what the ledger knows.
@@ -74,7 +78,7 @@ def demo(folder: str, days: int, warehouse: str | None, as_json: bool) -> None:
 
 
 def _load(shop: Demo) -> None:
-    """Load what is missing; how it goes is told on stderr."""
+    """Load what is missing, with progress on stderr."""
     missing = shop.missing()
     if not missing and shop.reports_are_current():
         click.echo(f"Nothing to load: {_span(shop.days)} in the ledger already.\n", err=True)
@@ -119,14 +123,25 @@ def _tell(done: Done, bar: Progress, task: TaskID) -> None:
 
 
 def _print_json(shop: Demo, runs: Sequence[Run]) -> None:
-    positions = shop.ledger.positions.list()
-    show.print_json({"tables": shop.tables(), "runs": runs, "positions": positions, "location": _location(shop)})
+    counted = shop.customer_events()
+    show.print_json(
+        {
+            "tables": shop.tables(),
+            "runs": runs,
+            "positions": shop.ledger.positions.list(),
+            "customer_events": counted.figures if counted else None,
+            "location": _location(shop),
+        }
+    )
 
 
 def _print_report(shop: Demo, runs: Sequence[Run], folder: str) -> None:
     print_tables(shop.tables())
     _print_runs(runs)
     _print_positions(shop)
+    if counted := shop.customer_events():
+        _print_events(counted)
+        _print_history(shop, counted)
     _print_revenue(shop)
     show.print_facts(_location(shop))
     _print_query(shop)
@@ -153,6 +168,36 @@ def _print_positions(shop: Demo) -> None:
         for marker in shop.ledger.positions.list()
     ]
     show.print_table(["source", "position", ">moves", "last move"], rows)
+
+
+def _print_events(counted: Tally) -> None:
+    became = {
+        "in order": (counted.in_order, "in silver.customers: the newest row of each customer"),
+        "late": (counted.late, "replace nothing newer; in their place in silver.customer_history"),
+        "duplicates": (counted.duplicates, "change nothing"),
+        "deletes": (counted.deletes, "remembered: a late event does not bring the customer back"),
+        "bad": (counted.bad, "in silver.customers__quarantine, with file and reasons: lakeledger dlq groups"),
+    }
+    rows = [(name, show.count(number), what) for name, (number, what) in became.items()]
+    show.print_table(["customer events", ">events", "+what became of them"], rows)
+
+
+def _print_history(shop: Demo, counted: Tally) -> None:
+    """The versions of whoever has the most, of those who are left."""
+    chosen = max(counted.customers, key=lambda number: (len(counted.history[number]), -number))
+    found = [row for row in shop.read(oracle.HISTORY) if row["customer_id"] == chosen]
+    rows = [
+        (
+            row["city"],
+            f"{row['updated_at']:%Y-%m-%d %H:%M}",
+            str(row["__START_AT"][0]),
+            str(row["__END_AT"][0]) if row["__END_AT"] else "",
+            "yes" if row["__CURRENT"] else "",
+        )
+        for row in sorted(found, key=lambda row: row["__START_AT"])
+    ]
+    title = f"silver.customer_history of customer {chosen}, {found[0]['name']}"
+    show.print_table(["city", "updated_at", ">__START_AT (LSN)", ">__END_AT", "__CURRENT"], rows, title)
 
 
 def _print_revenue(shop: Demo) -> None:
@@ -194,6 +239,8 @@ def _print_next(folder: str) -> None:
         "lakeledger tables history gold.daily_revenue": "each version, and the run that made it",
         "lakeledger positions show shop.orders": "how far it was read, and from which files",
         "lakeledger tables read-with polars gold.daily_revenue": "code for Polars, pyiceberg, Spark",
+        "lakeledger dlq groups": "the bad events, by reason",
+        "lakeledger run shop.yaml --sample 5 --module shop": "5 rows of each source into scratch tables",
         "lakeledger tables verify --all": "every file against its checksum",
         f"lakeledger run {YAML}": "nothing new: nothing loaded twice",
     }

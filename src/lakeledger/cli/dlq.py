@@ -11,6 +11,7 @@ import click
 from lakeledger import Ledger
 from lakeledger.cli import failures, show
 from lakeledger.cli.acting import ACTED, Acted, act_on, operator, print_acted
+from lakeledger.cli.dlq_replay import replay
 from lakeledger.cli.failures import find_group, print_document, split_table, tables_words
 from lakeledger.cli.options import Options, paged, shared
 from lakeledger.errors import Invalid
@@ -27,7 +28,10 @@ WORKER = click.option("--worker", metavar="NAME", help="For whom; by default you
 
 @click.group()
 def dlq() -> None:
-    """Records that could not be written: look, claim, settle."""
+    """Records that could not be written: look, claim, replay, settle."""
+
+
+dlq.add_command(replay)
 
 
 @dlq.command("list")
@@ -116,7 +120,8 @@ def show_letter(options: Options, letter_id: str) -> None:
         return
     show.print_facts(_facts(letter))
     print_document("record" if letter.record_complete else "record, masked or cut: fetch it again at its source", letter.record_data)
-    show.print_next(options.command("dlq groups" if letter.is_settled else f"dlq resolve {letter.id}{_worker_option(letter)}"))
+    todo = f"dlq replay {letter.id}" if letter.stands_for_rows else f"dlq resolve {letter.id}{_worker_option(letter)}"
+    show.print_next(options.command("dlq groups" if letter.is_settled else todo))
 
 
 @dlq.command()

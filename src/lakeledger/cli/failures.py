@@ -15,7 +15,7 @@ from lakeledger.sync import parse_source
 SCHEMA = click.option("--schema", metavar="NAME", help="Only those of this schema.")
 TABLE = click.option("--table", metavar="NAME", help="Only those of this table: orders or shop.orders.")
 GROUP = click.option("--group", "fingerprint", metavar="CAUSE", help="Only those with this cause, as `groups` shows it.")
-NOTE = click.option("--note", metavar="TEXT", help="What is to be said about it: it is kept.")
+NOTE = click.option("--note", metavar="TEXT", help="A note, which is kept with it.")
 
 
 class HasFingerprint(Protocol):

@@ -25,7 +25,7 @@ FILES = {config.FILE_NAME: "lakeledger.toml", PIPELINE: PIPELINE, "data/orders_1
 @click.command()
 @click.argument("folder", default=".")
 @click.option("--from", "origin", metavar="WHERE", help="Write pipeline.yaml for the files of this folder, or the tables of this database.")
-@shared('{"folder": …, "files": […], "url": …, "warehouse": …}')
+@shared('{"folder": …, "files": […], "url": …, "warehouse": …}, with --from "left_out": [reason]')
 def init(options: Options, folder: str, origin: str | None) -> None:
     """Start a project in FOLDER: lakeledger.toml, pipeline.yaml, a sample CSV, and the ledger.
 
@@ -36,7 +36,8 @@ def init(options: Options, folder: str, origin: str | None) -> None:
     lakeledger init shop --from jdbc:postgresql://db/shop
     """
     root = Path(folder).resolve()
-    texts = {PIPELINE: starter.document(origin, root)} if origin else {}
+    found = starter.document(origin, root) if origin else starter.Starter()
+    texts = {PIPELINE: found.text}
     paths = {root / name: template for name, template in FILES.items() if not origin or not name.startswith("data/")}
     if taken := [str(path) for path in paths if path.exists()]:
         raise Invalid(f"not overwritten: {', '.join(taken)}; choose another folder, or go on with `lakeledger run`")
@@ -55,11 +56,16 @@ def init(options: Options, folder: str, origin: str | None) -> None:
             path.unlink(missing_ok=True)
         raise
     if options.as_json:
-        show.print_json({"folder": root, "files": made, "url": url, "warehouse": warehouse})
+        more = {"left_out": found.left_out} if origin else {}
+        show.print_json({"folder": root, "files": made, "url": url, "warehouse": warehouse, **more})
         return
     for path in made:
         click.echo(f"wrote {path}")
     click.echo(f"made  {url}")
+    for reason in found.left_out:
+        show.print_warning(f"left out: {reason}")
+    if origin:
+        click.echo(f"Types, keys and what could not be known are in the comments of {PIPELINE}: check them first.")
     if secret:
         click.echo("the url holds a password, so it was not written down: set LAKELEDGER_URL")
     show.print_next("lakeledger run" if root == Path.cwd() else f"cd {shlex.quote(folder)} && lakeledger run")

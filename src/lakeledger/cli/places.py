@@ -142,7 +142,7 @@ def type_option(marker_type: str | None) -> str:
     return f" --type {marker_type}" if marker_type else ""
 
 
-def _words(kind: str, document: dict[str, Any]) -> str:
+def _words(kind: str, document: dict[str, Any]) -> str:  # noqa: C901 - one for each kind of position
     match kind, document:
         case "files", {"files": int(count)}:
             words = show.plural(count, "file")
@@ -152,6 +152,8 @@ def _words(kind: str, document: dict[str, Any]) -> str:
             words = f"{number >> 32:X}/{number & 0xFFFFFFFF:X}"
         case "lsn" | "gtid" | "number", {"lsn": place} | {"gtids": place} | {"value": place}:
             words = str(place)
+        case "versions", {"versions": dict(tables)}:
+            words = ", ".join(f"{table} version {version}" for table, version in tables.items())
         case "delta", {"version": version}:
             words = f"version {version}"
         case "binlog", {"file": file, "pos": pos}:

@@ -11,8 +11,11 @@ from lakeledger.cli import places, show
 from lakeledger.cli.acting import operator
 from lakeledger.cli.options import Options, paged, shared
 from lakeledger.cli.positions_exchange import export_positions, import_positions
+from lakeledger.cli.positions_remove import remove
 from lakeledger.cli.positions_rewind import rewind
+from lakeledger.db.pages import Page
 from lakeledger.errors import Invalid
+from lakeledger.runs import Transition
 from lakeledger.sync import Marker, MarkerType, Positions, parse_source
 
 
@@ -101,17 +104,27 @@ def show_position(options: Options, source: str, marker_type: str | None, limit:
 @click.argument("source")
 @places.TYPE
 @paged()
-@shared('{"position": row of sync_markers, "history": [row of sync_marker_history], "next"}')
+@shared('{"position": row of sync_markers, "history": [row of sync_marker_history], "removals": [row of state_transitions], "next"}')
 def history(options: Options, source: str, marker_type: str | None, limit: int, after: str | None) -> None:
-    """The values that a source's position had, newest first.
+    """The values that a source's position had, newest first, and whether one was removed before.
 
     lakeledger positions history shop.orders --limit 5
     """
     with options.open() as ledger:
-        marker = places.get(ledger.positions.list(), source, marker_type)
-        changes = ledger.positions.history(marker.source, limit, after)
+        markers = ledger.positions.list()
+        marker = places.find(markers, source, marker_type)
+        removals = _removals(ledger.positions, source, marker.marker_type if marker else marker_type)
+        if marker is None and not removals:
+            marker = places.get(markers, source, marker_type)
+        changes = ledger.positions.history(marker.source, limit, after) if marker else Page([], None)
     if options.as_json:
-        show.print_json({"position": marker, "history": changes, "next": changes.next})
+        show.print_json({"position": marker, "history": changes, "removals": removals, "next": changes.next})
+        return
+    if removals:
+        rows = [(each.from_status or "", show.moment(each.at) or "", each.actor, each.reason or "") for each in removals]
+        show.print_table(["was at", "removed", "~by", "~reason"], rows, title="removed")
+    if marker is None:
+        show.print_next(options.command("positions list"))
         return
     places.print_changes(changes, f"{marker.source.name} ({marker.marker_type})", limit)
     show.print_more(changes.next)
@@ -171,8 +184,15 @@ def set_position(
 
 
 positions.add_command(rewind)
+positions.add_command(remove)
 positions.add_command(import_positions)
 positions.add_command(export_positions)
+
+
+def _removals(positions: Positions, source: str, marker_type: str | None) -> list[Transition]:
+    """Every removal of a source's position, read in that way, or in any."""
+    types = [marker_type] if marker_type else [each.value for each in MarkerType]
+    return [each for type_ in types for each in positions.removals(parse_source(source, type_))]
 
 
 def _type_needed(found: Sequence[Marker]) -> str | None:

@@ -41,7 +41,7 @@ class Import:
 
 @click.command("import")
 @click.argument("file")
-@click.option("--format", type=click.Choice(FORMATS), help="Who wrote it; by default it is told by the content.")
+@click.option("--format", type=click.Choice(FORMATS), help="Who wrote it; by default it is recognised by the content.")
 @click.option("--schema", metavar="NAME", help="The schema of what has no name of its own.")
 @click.option("--force", is_flag=True, help="Even back, or to another kind of position.")
 @click.option("--reason", metavar="TEXT", help="Why: it is kept with the positions.")
@@ -76,7 +76,7 @@ def import_positions(options: Options, file: str, format: str | None, schema: st
 
 @click.command("export")
 @click.argument("sources", nargs=-1, metavar="[SOURCE]...")
-@click.option("--format", type=click.Choice(FORMATS), help="Who shall read it; it must be given.")
+@click.option("--format", type=click.Choice(FORMATS), help="Who shall read it; required.")
 @click.option("--schema", metavar="NAME", help="Only the sources of this schema.")
 @places.TYPE
 @click.option("--output", metavar="FILE", help="Where to write it, by default stdout. A file that is there is left alone.")

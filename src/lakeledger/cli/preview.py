@@ -41,6 +41,7 @@ def _what(each: Preview) -> str:
     """What would be read, in a few words."""
     files, position, inputs = each.detail.get("files"), each.detail.get("position"), each.detail.get("inputs")
     words = [show.plural(files, "file")] if isinstance(files, int) else []
+    words += [f"{changed} of them changed"] if (changed := each.detail.get("changed_files")) else []
     words += [f"{table} at version {version}" for table, version in inputs.items()] if isinstance(inputs, dict) else []
     if isinstance(position, dict) and "files" not in (position.get("after") or {}):
         words.append(" → ".join(codec.to_json(position[side]) if position.get(side) else "the beginning" for side in ("before", "after")))

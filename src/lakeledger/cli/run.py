@@ -6,7 +6,7 @@ import os
 import signal
 import sys
 import threading
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Collection, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass
 from pathlib import Path
@@ -15,7 +15,7 @@ from typing import TYPE_CHECKING, Any
 import click
 
 from lakeledger import Ledger, SparkSettings, config
-from lakeledger.cli import DONE, FAILED, INTERRUPTED, PARTLY_FAILED, preview, show
+from lakeledger.cli import DONE, FAILED, INTERRUPTED, PARTLY_FAILED, preview, sample, show
 from lakeledger.cli.control_table import pairs
 from lakeledger.cli.options import Options, shared
 from lakeledger.cli.progress import Progress, watch
@@ -31,6 +31,7 @@ if TYPE_CHECKING:
     from lakeledger.pipelines.runner import ModuleResult, StepResult
 
 PIPELINE_FILE = "pipeline.yaml"
+MAX_SAMPLE = 1_000_000
 
 
 @dataclass(frozen=True)
@@ -68,7 +69,7 @@ class Outcome:
 @click.command()
 @click.argument("file", required=False, type=click.Path(path_type=Path))
 @click.option("--module", metavar="NAME", help="Run only this module.")
-@click.option("--control", "control_table", metavar="TABLE", help="Run what this control table says, instead of a file.")
+@click.option("--control", "control_table", metavar="TABLE", help="Run what this control table declares, instead of a file.")
 @click.option("--source", metavar="ID", help="With --module: run only this source of the module.")
 @click.option("--only-failed", is_flag=True, help="Run only the sources that did not complete in the module's last run.")
 @click.option("--from", "since", metavar="VALUE", help="With --to: load this window of the watermark again; the position stays.")
@@ -76,11 +77,19 @@ class Outcome:
 @click.option("--full-refresh", is_flag=True, help="Read everything again and replace the tables of all loads that are run.")
 @click.option("--yes", is_flag=True, help="Do not ask before a full refresh.")
 @click.option("--dry-run", is_flag=True, help="Show what each source would read and write now, without Spark; nothing is written.")
+@click.option(
+    "--sample",
+    "sampled",
+    metavar="N",
+    type=click.IntRange(1, MAX_SAMPLE),
+    help="Load at most N rows of each source into a scratch table; positions and the sources' own tables stay as they are.",
+)
 @click.option("--param", "parameters", metavar="NAME=VALUE", multiple=True, help="A parameter of the run; may be repeated.")
 @click.option("--trigger", type=click.Choice(TRIGGERS), default="manual", show_default=True, help="Who or what starts it, for the run log.")
 @shared(
     '{"modules": [{"module_name", "run": row of pipeline_runs, "steps": [row of step_logs]}]}, '
-    'with --dry-run {"modules": [{"module_name", "sources": [{"source_id", "target", "would", "write_mode", "detail", "message"}]}]}'
+    'with --dry-run {"modules": [{"module_name", "sources": [{"source_id", "target", "would", "write_mode", "detail", "message"}]}]}, '
+    'with --sample {"modules": [{"module_name", "run_id", "sources": [{"source_id", "table", "status", "rows", "first_rows", "message"}]}]}'
 )
 def run(
     options: Options,
@@ -94,6 +103,7 @@ def run(
     full_refresh: bool,
     yes: bool,
     dry_run: bool,
+    sampled: int | None,
     parameters: Sequence[str],
     trigger: str,
 ) -> int:
@@ -106,11 +116,15 @@ def run(
       lakeledger run
       lakeledger run pipelines/shop.yaml --module shop --param day=2026-01-31
       lakeledger run --dry-run
+      lakeledger run --sample 100
       lakeledger run --only-failed
       lakeledger run --module shop --source orders --from 2026-01-01T00:00:00Z --to 2026-02-01T00:00:00Z
       lakeledger run --module shop --source orders --full-refresh
       lakeledger run --control control/etl_control --module shop --source orders
     """
+    others = {"--only-failed": only_failed, "--from": since, "--to": until, "--full-refresh": full_refresh, "--dry-run": dry_run}
+    if sampled is not None and (also := [name for name, value in others.items() if value]):
+        raise click.UsageError(f"--sample reads a few rows and loads nothing: use it without {', '.join(also)}")
     values = pairs(parameters, "parameter")
     modules, base = _chosen(options, file, module, control_table, source)
     check_parameters(modules, values)
@@ -119,6 +133,8 @@ def run(
     wanted = _wanted(since, until, full_refresh=full_refresh)
     if dry_run:
         return preview.show_preview(options, modules, base, values, wanted)
+    if sampled is not None:
+        return _sample(options, modules, base, values, sampled)
     if full_refresh and not yes:
         _confirm_refresh(options, modules)
     with show.answering(options.as_json), watch(modules, silent=options.as_json) as progress:
@@ -135,6 +151,22 @@ def run(
             click.echo("nothing to run: no module is declared")
         show.print_next(options.command(_next(outcomes)))
     return exit_code(outcomes)
+
+
+def _sample(options: Options, modules: Sequence[Module], base: Path, parameters: Mapping[str, str], rows: int) -> int:
+    """Take a sample of each source and show it."""
+    with show.answering(options.as_json), watch(modules, silent=options.as_json) as progress:
+        spark = Interrupter(progress)
+        with Ledger(options.settings(), start_spark=spark.start) as ledger, spark.listening():
+            made = [_sample_module(ledger, progress, each, base, parameters, rows) for each in modules if each.is_active]
+    sample.show_samples(options, made)
+    return _code({step.status for each in made for step in each.steps})
+
+
+def _sample_module(
+    ledger: Ledger, progress: Progress, module: Module, base: Path, parameters: Mapping[str, str], rows: int
+) -> ModuleResult:
+    return ledger.sample_module(module, base, rows, lambda step: progress.step(module.module_name, step), dict(parameters))
 
 
 def check_parameters(modules: Sequence[Module], given: Mapping[str, str]) -> None:
@@ -160,7 +192,7 @@ def _confirm_refresh(options: Options, modules: Sequence[Module]) -> None:
     """Ask before tables are replaced. Raises Invalid where nobody can answer."""
     tables = ", ".join(sorted({each.target for module in modules for each in module.sources if each.is_active and each.target}))
     if options.as_json or not sys.stdin.isatty():
-        raise Invalid(f"a full refresh replaces {tables}: add --yes if that is meant")
+        raise Invalid(f"a full refresh replaces {tables}: add --yes to confirm")
     click.confirm(f"Read everything again and replace {tables}?", abort=True, err=True)
 
 
@@ -209,7 +241,10 @@ class Interrupter:
 
 def exit_code(outcomes: Sequence[Outcome]) -> int:
     """0 if nothing failed, 3 if something did while something else completed, else 1."""
-    statuses = {status for outcome in outcomes for status in outcome.statuses()}
+    return _code({status for outcome in outcomes for status in outcome.statuses()})
+
+
+def _code(statuses: Collection[str]) -> int:
     if Status.FAILED not in statuses:
         return DONE
     return PARTLY_FAILED if Status.COMPLETED in statuses else FAILED
@@ -222,8 +257,8 @@ def _chosen(
     if source is not None and module is None:
         raise click.UsageError("--source is of a module: give --module, too")
     if control_table is None:
-        path = (file or _default_file(options)).absolute()
-        return [each if source is None else each.alone(source) for each in _load(path, module)], path.parent
+        path = (file or default_file(options)).absolute()
+        return [each if source is None else each.alone(source) for each in load_modules(path, module)], path.parent
     if file is not None:
         raise click.UsageError("give either a FILE or --control")
     from lakeledger.cli.control_table import given, module_of, read_table
@@ -232,12 +267,13 @@ def _chosen(
     return [module_of(read_table(settings, given(control_table)), module, source)], settings.base
 
 
-def _default_file(options: Options) -> Path:
+def default_file(options: Options) -> Path:
+    """The file that declares pipelines where none is given."""
     settings = options.file or config.find_file(Path.cwd())
     return (settings.parent if settings else Path.cwd()) / PIPELINE_FILE
 
 
-def _load(path: Path, name: str | None) -> list[Module]:
+def load_modules(path: Path, name: str | None) -> list[Module]:
     """The modules to run, checked. Raises Invalid or NotFound, before anything is opened."""
     from lakeledger.control import documents
 

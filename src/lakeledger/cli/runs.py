@@ -84,7 +84,9 @@ def show_run(options: Options, run_id: str, limit: int, after: str | None) -> No
         return
     show.print_facts(_facts(run))
     if steps:
-        show.print_table(["#", "~step", "type", "~target", "status", ">rows", ">took", "+detail"], [_step_row(step) for step in steps])
+        show.print_table(
+            ["#", "~step", "type", "~target", "status", ">rows", ">size", ">took", ">USD", "+detail"], [_step_row(step) for step in steps]
+        )
     names = {run.id: "run", **{step.id: step.step_name for step in steps}}
     show.print_table(["~changes", "state", "at", "~reason"], [_transition_row(each, names) for each in transitions])
     show.print_more(steps.next)
@@ -226,7 +228,7 @@ def _facts(run: Run) -> dict[str, show.Cell | None]:
 
 
 def _step_row(step: Step) -> tuple[show.Cell, ...]:
-    version = step.metadata.get("version")
+    version, cost = step.metadata.get("version"), step.metadata.get("query_cost_usd")
     detail = step.error_message or step.metadata.get("reason") or (f"version {version}" if version else "")
     return (
         str(step.step_index + 1),
@@ -235,7 +237,9 @@ def _step_row(step: Step) -> tuple[show.Cell, ...]:
         step.target_table or "",
         show.status(step.status),
         show.count(step.rows_processed),
+        show.size(step.bytes_processed) if step.bytes_processed else "",
         show.duration(step.duration_ms) if step.status != Status.SKIPPED else "",
+        "" if cost is None else f"{cost:.4f}",
         str(detail),
     )
 

@@ -16,10 +16,12 @@ from lakeledger.cli.reading import called, read_object
 from lakeledger.config import suggest
 from lakeledger.errors import Invalid, NotFound
 from lakeledger.sync import Policy, SchemaDefinition, Schemas, SchemaVersion, Source, Verdict, parse_source
-from lakeledger.sync.schemas import Column, from_spark
+from lakeledger.sync.schemas import BlockedChange, Column, from_spark
 
 MAX_VERSION = 2**63 - 1
 VERSION = click.IntRange(1, MAX_VERSION)
+# Of so many changes that block loads a listing tells.
+MOST_BLOCKED = 100
 SUMMARY = ("version", "evolution_type", "compatibility_status", "policy", "registered_at", "registered_by", "archived")
 
 POLICY = click.option(
@@ -38,17 +40,18 @@ def schema() -> None:
 
 @schema.command("list")
 @paged(1_000)
-@shared('{"schemas": [row of schema_registry], "next"}')
+@shared('{"schemas": [row of schema_registry], "blocked": [row of schema_changes], "next"}')
 def list_schemas(options: Options, limit: int, after: str | None) -> None:
-    """The latest version of each table's schema.
+    """The latest version of each table's schema, and the changes that block loads.
 
     lakeledger schema list
     """
     with options.open() as ledger:
-        found = ledger.schemas.list(limit, after)
+        found, blocked = ledger.schemas.list(limit, after), ledger.schemas.blocked(MOST_BLOCKED)
     if options.as_json:
-        show.print_json({"schemas": found, "next": found.next})
+        show.print_json({"schemas": found, "blocked": blocked, "next": found.next})
         return
+    _print_blocked(options, blocked)
     if not found:
         click.echo("no schema is registered yet")
         show.print_next(options.command("schema register shop.orders orders.json"))
@@ -74,7 +77,10 @@ def list_schemas(options: Options, limit: int, after: str | None) -> None:
 @click.argument("table")
 @click.option("--version", type=VERSION, metavar="N", help="This version; by default the latest.")
 @paged(1_000)
-@shared(f'{{"schema": row of schema_registry, "versions": [{{{", ".join(f"{json.dumps(name)}" for name in SUMMARY)}}}], "next"}}')
+@shared(
+    f'{{"schema": row of schema_registry, "versions": [{{{", ".join(f"{json.dumps(name)}" for name in SUMMARY)}}}], '
+    f'"blocked": [row of schema_changes], "accepted": [row of schema_changes], "next"}}'
+)
 def show_schema(options: Options, table: str, version: int | None, limit: int, after: str | None) -> None:
     """A version of a table's schema: columns, keys, indexes, and what changed.
 
@@ -84,9 +90,11 @@ def show_schema(options: Options, table: str, version: int | None, limit: int, a
         which = _known(ledger, table)
         found = ledger.schemas.get(which, version)
         history = ledger.schemas.history(which, limit, after)
+        held = ledger.schemas.held(which)
+    blocked, accepted = ([each for each in held if (each.status == "blocked") is wanted] for wanted in (True, False))
     if options.as_json:
         versions = [{name: getattr(each, name) for name in SUMMARY} for each in history]
-        show.print_json({"schema": found, "versions": versions, "next": history.next})
+        show.print_json({"schema": found, "versions": versions, "blocked": blocked, "accepted": accepted, "next": history.next})
         return
     show.print_facts(_facts(found))
     _print_definition(found.definition)
@@ -98,27 +106,61 @@ def show_schema(options: Options, table: str, version: int | None, limit: int, a
         earlier = found.previous_version or found.version
         show.print_next(options.command(f"schema diff {shlex.quote(table)} {earlier}"))
     show.print_more(history.next)
+    if accepted:
+        facts = [
+            (each.change["words"], each.effect, show.ago(each.accepted_at), each.accepted_by or "", each.accepted_reason or "")
+            for each in accepted
+        ]
+        show.print_table(["+change", "+effect", "accepted", "~by", "+reason"], facts, "changes that were accepted")
+    _print_blocked(options, blocked)
 
 
 @schema.command()
 @click.argument("table")
 @click.argument("from_version", type=VERSION, metavar="FROM")
 @click.argument("to_version", type=VERSION, metavar="[TO]", required=False)
-@shared('{"table": …, "from_version": n, "to_version": n, "changes": [{"kind", "subject", "before", "after", "relation", "words"}]}')
+@shared(
+    '{"table": …, "from_version": n, "to_version": n, "changes": [{"kind", "subject", "before", "after", "relation", "words"}], '
+    '"blocked": [row of schema_changes]}'
+)
 def diff(options: Options, table: str, from_version: int, to_version: int | None) -> None:
-    """What changed from version FROM to TO, by default the latest.
+    """What changed from version FROM to TO, by default the latest, and what blocks the next.
 
     lakeledger schema diff shop.orders 1 3
     """
     with options.open() as ledger:
         which = _known(ledger, table)
         found = ledger.schemas.diff(which, from_version, to_version)
+        blocked = [each for each in ledger.schemas.held(which) if each.status == "blocked"]
     if options.as_json:
-        show.print_json({"table": which.name, **found.to_dict()})
+        show.print_json({"table": which.name, **found.to_dict(), "blocked": blocked})
         return
     show.print_title(f"{which.name}, version {found.from_version} to {found.to_version}")
     for words in found.words() or ["nothing changed"]:
         show.print_text(words)
+    _print_blocked(options, blocked)
+
+
+@schema.command()
+@click.argument("source")
+@click.option("--reason", metavar="TEXT", help="Why; kept with who accepted it and when.")
+@shared('{"accepted": [row of schema_changes]}')
+def accept(options: Options, source: str, reason: str | None) -> None:
+    """Let the next load of SOURCE go on with the changes that block it.
+
+    Says what becomes of the table: a dropped column is NULL from then on, one of another type keeps what it has under another name.
+
+      lakeledger schema accept shop.orders --reason "the shop dropped it"
+    """
+    with options.open() as ledger:
+        accepted = Schemas(ledger.store, operator()).accept(_blocked(ledger, source), reason)
+    if options.as_json:
+        show.print_json({"accepted": accepted})
+        return
+    show.print_text(f"accepted for {accepted[0].name}: {show.plural(len(accepted), 'change')}", "green")
+    for each in accepted:
+        show.print_text(f"  {each.change['words']}: it {each.effect}")
+    show.print_next(options.command(f"schema show {shlex.quote(source)}"))
 
 
 @schema.command()
@@ -204,6 +246,25 @@ def _known(ledger: Ledger, name: str) -> Source:
         known = [each.name for each in ledger.schemas.list()]
         raise NotFound(f"no schema is registered for {name!r}: `lakeledger schema list` shows them{suggest(name, known)}")
     return which
+
+
+def _blocked(ledger: Ledger, name: str) -> Source:
+    """The source of that name that something blocks, also where its schema has a dot; else the table of that name."""
+    wanted = codec.fold(name)
+    found = (each for each in ledger.schemas.blocked() if codec.fold(each.name) == wanted)
+    return next((Source(each.schema_name, each.table_name) for each in found), None) or _table(ledger, name)
+
+
+def _print_blocked(options: Options, blocked: Sequence[BlockedChange]) -> None:
+    """What blocks loads, and the command that lets it pass."""
+    if not blocked:
+        return
+    rows = [
+        (each.name, each.change["words"], each.change["reason"], show.ago(each.blocked_at), f"it {each.effect}", (each.run_id or "")[:13])
+        for each in blocked
+    ]
+    show.print_table(["~source", "+change", "+why", "blocked", "+if accepted", "~run"], rows, "changes that block loads")
+    show.print_next(options.command(f"schema accept {shlex.quote(blocked[0].name)} --reason TEXT"))
 
 
 def _facts(version: SchemaVersion) -> dict[str, show.Cell | None]:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import re
 from collections.abc import Sequence
+from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -16,8 +17,16 @@ if TYPE_CHECKING:
 USER, PASSWORD = "SOURCE_USER", "SOURCE_PASSWORD"
 
 
-def document(origin: str, root: Path) -> str:
-    """The text of a document for a folder, with paths as they are written from `root`. Raises Invalid."""
+@dataclass(frozen=True)
+class Starter:
+    """A document that was written for somebody, and what it leaves out, with the reason."""
+
+    text: str = ""
+    left_out: Sequence[str] = ()
+
+
+def document(origin: str, root: Path) -> Starter:
+    """A document for a folder or a database, with paths as they are written from `root`. Raises Invalid."""
     from lakeledger.control.export import export
     from lakeledger.control.modules import Module
     from lakeledger.pipelines.sources import discovery
@@ -31,7 +40,8 @@ def document(origin: str, root: Path) -> str:
         raise Invalid("\n".join(f"{each.name}: {reason}" for each in found for reason in each.unknown))
     name = re.sub(r"[^A-Za-z0-9_]+", "_", name).strip("_").lower() or "main"
     module = Module.model_validate({"module_name": name, "sources": [_source(each) for each in readable]})
-    return _comments(found) + export([module])
+    left_out = [reason for each in found if not each.columns for reason in each.unknown]
+    return Starter(_comments(found) + export([module]), left_out)
 
 
 def _source(each: Candidate) -> dict[str, Any]:

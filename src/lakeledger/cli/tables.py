@@ -6,7 +6,7 @@ from collections.abc import Sequence
 
 import click
 
-from lakeledger.cli import columns, publish, show, storage
+from lakeledger.cli import columns, publish, register, show, storage
 from lakeledger.cli.options import Options, paged, shared
 from lakeledger.tables import Publication, Snapshot, Table, TableMetadata
 from lakeledger.tables.schema import Field, type_text
@@ -20,6 +20,7 @@ def tables() -> None:
     """What files exist: tables, files, versions; verify and sweep."""
 
 
+tables.add_command(register.register)
 tables.add_command(storage.verify)
 tables.add_command(storage.sweep)
 tables.add_command(publish.publish)

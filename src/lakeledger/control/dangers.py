@@ -186,6 +186,20 @@ RULES: tuple[Danger, ...] = (
         "changed_files load with append would keep the old rows of a changed file beside its new ones: use load_type full",
     ),
     Danger(
+        lambda load: load.facts.get("changed_files") == "replace" and (load.write_mode != "append" or load.load_type != "incremental"),
+        "changed_files replace exchanges the rows that an incremental append brought, not those of {load_type} with {mode}: use "
+        "incremental with append, or take it out (a full load reads changed files anyway, and merge finds rows by their keys)",
+    ),
+    Danger(
+        lambda load: load.facts.get("changed_files") == "replace" and load.target.bad_rows == "quarantine",
+        "changed_files replace would leave bad rows of the old file in quarantine, and to replay them would add them beside those of the "
+        "new one: use bad_rows refuse, or changed_files refuse",
+    ),
+    Danger(
+        lambda load: load.facts.get("changed_files") == "replace" and bool(load.facts.get("brings_sequence")),
+        "changed_files replace would take back events that other rows follow from: a file of changes does not change, use refuse",
+    ),
+    Danger(
         lambda load: (
             load.target.bad_rows == "refuse"
             and bool(load.target.required_columns or load.target.max_bad_rows is not None or load.target.max_bad_rate is not None)

@@ -9,7 +9,7 @@ from typing import Annotated, Any, Literal
 from pydantic import Field, ValidationInfo, field_validator, model_validator
 from pydantic_core import PydanticCustomError
 
-from lakeledger import clock
+from lakeledger import clock, codec
 from lakeledger.control.values import Columns, Line, Name, Part, Plain, Text
 from lakeledger.errors import Invalid
 from lakeledger.redaction import scrub
@@ -64,6 +64,12 @@ class TargetConfig(Part):
         "freeze",
         description="Columns that the table does not have: refused, added (also wider types), kept as JSON in _rescued, or left out.",
     )
+    column_names: Literal["as_is", "safe"] = Field(
+        "as_is", description="With safe, all of a source's column names but letters, digits and underscores becomes one underscore."
+    )
+    renamed_columns: dict[Text, Text] = Field(
+        default_factory=dict, description="Earlier names of columns, or those of the source, by the names that the table has."
+    )
     bad_rows: Literal["refuse", "quarantine"] = Field(
         "refuse", description="What becomes of rows that cannot be read, or have NULL in a key, the sequence or a required column."
     )
@@ -79,6 +85,15 @@ class TargetConfig(Part):
     def declared_mode(self) -> WriteMode | None:
         """The write mode that it names, in either way."""
         return self.write_mode or {1: "merge", 2: "scd2"}.get(self.stored_as_scd_type or 0)  # type: ignore[return-value]
+
+    @field_validator("renamed_columns")
+    @classmethod
+    def _renames_once(cls, renamed: dict[str, str]) -> dict[str, str]:
+        pairs = [(codec.fold(now), codec.fold(before)) for now, before in renamed.items()]
+        names = [name for pair in pairs if pair[0] != pair[1] for name in pair]
+        if doubled := [name for name in names if names.count(name) > 1]:
+            raise PydanticCustomError("text", "{name} is there twice: a column has one name now, and one before", {"name": doubled[0]})
+        return renamed
 
     @model_validator(mode="after")
     def _has_a_name(self) -> TargetConfig:
@@ -102,10 +117,13 @@ class FilesConfig(Part):
     """Which files, and how to read them."""
 
     path: Line
-    format: Literal["csv", "json", "parquet", "orc", "text", "debezium"] = "csv"
+    format: Literal["csv", "json", "parquet", "orc", "avro", "text", "debezium"] = "csv"
     schema_text: str | None = Field(None, alias="schema")
     options: dict[str, Text] = Field(default_factory=dict)
-    changed_files: Literal["refuse", "load", "ignore"] = "refuse"
+    changed_files: Literal["refuse", "load", "ignore", "replace"] = Field(
+        "refuse",
+        description="What becomes of a file that was read and then changed: replace exchanges its rows in the table for the new ones.",
+    )
     optional_columns: tuple[Text, ...] = Field(
         (), description="Columns (or `column.field`) that may be missing from a file; its rows have NULL there."
     )
@@ -120,8 +138,9 @@ class FilesConfig(Part):
 
     @model_validator(mode="after")
     def _can_miss_a_column(self) -> FilesConfig:
-        if self.optional_columns and self.format == "csv":
-            raise PydanticCustomError("unsafe", "a CSV has all columns of its header or fails: optional_columns are for json and parquet")
+        options = {name.lower(): value.lower() for name, value in self.options.items()}
+        if self.optional_columns and self.format == "csv" and options.get("header") == "false":
+            raise PydanticCustomError("unsafe", "a CSV without a header has its columns by their places: none of them can be optional")
         return self
 
 

@@ -301,7 +301,7 @@ class ModuleSettings(Part):
     description: Text | None = Field(None, description="What it is for.")
     schedule: Schedule | None = None
     trigger: Trigger | None = None
-    parameters: dict[str, Text] = Field(default_factory=dict, description="Values that a run may be given, with their defaults.")
+    parameters: dict[str, Text] = Field(default_factory=dict, description="Parameters of a run, with their defaults.")
     tags: dict[str, Text] = Field(default_factory=dict, description="Labels of its job.")
     notifications: Notifications | None = None
     timeout_seconds: Seconds | None = Field(None, description="How long a run may take.")

@@ -11,7 +11,7 @@ from datetime import date
 from pathlib import Path
 from typing import Any
 
-from lakeledger.demo import shop
+from lakeledger.demo import crm, shop
 from lakeledger.demo.shop import Customer, Order, OrderLine
 
 CUSTOMERS = "landing/customers.csv"
@@ -22,10 +22,17 @@ def daily_files(day: date) -> dict[str, str]:
     return {"orders": f"landing/orders/{day}.csv", "order_lines": f"landing/order_lines/{day}.json"}
 
 
+def event_file(day: date) -> str:
+    """The file of change events that comes on that day, relative to the folder."""
+    return f"landing/customer_events/{day}.jsonl"
+
+
 def land(folder: Path, day: date) -> None:
     """Drop one day's files. The customers' is replaced, for they come whole; a day's own file, once there, is left alone."""
     orders, order_lines = (folder / name for name in daily_files(day).values())
     write_whole(folder / CUSTOMERS, _csv(Customer, shop.customers(day)))
+    if not (folder / event_file(day)).exists():
+        write_whole(folder / event_file(day), crm.deliver(day).text)
     if orders.exists() and order_lines.exists():
         return
     sales = shop.sales_day(day)

@@ -23,12 +23,21 @@ class Parquet:
     needs_observed_bounds = False
 
     def inspect(self, storage: Storage, path: str, observed: Mapping[str, Any], columns: Container[str]) -> FileFacts:  # noqa: ARG002 - the footer knows
-        from pyarrow import parquet
+        return facts_of(read_footer(storage, path), columns)
 
-        with storage.reading(path):
-            footer = parquet.read_metadata(storage.inner(path), filesystem=storage.filesystem)
-        first = footer.row_group(0).column(0) if footer.num_row_groups and footer.num_columns else None
-        return FileFacts(footer.num_rows, first.compression.lower() if first else "none", _bounds(footer, columns))
+
+def read_footer(storage: Storage, path: str) -> parquet.FileMetaData:
+    """What is at the end of a file. Raises FileNotFoundError, or pyarrow's error for what is no Parquet."""
+    from pyarrow import parquet
+
+    with storage.reading(path):
+        return parquet.read_metadata(storage.inner(path), filesystem=storage.filesystem)
+
+
+def facts_of(footer: parquet.FileMetaData, columns: Container[str]) -> FileFacts:
+    """Facts about a file, with bounds of these columns."""
+    first = footer.row_group(0).column(0) if footer.num_row_groups and footer.num_columns else None
+    return FileFacts(footer.num_rows, first.compression.lower() if first else "none", _bounds(footer, columns))
 
 
 def footer_types(storage: Storage, path: str) -> dict[str, Any] | None:

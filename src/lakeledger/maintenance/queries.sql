@@ -127,7 +127,7 @@ update table_files set removable_since = :now
  where tenant_id = :tenant_id and removable_since is null and state = 'retired' and id = any(array(select jsonb_array_elements_text(:ids)))
 
 -- name: marked_files
-select id, file_path, file_size, removable_since from table_files
+select id, file_path, file_size, added_version, removable_since from table_files
  where tenant_id = :tenant_id and table_id = :table_id and removable_since is not null
    and (removable_since, id) > (:after_since, :after_id) -- optional
  order by removable_since, id

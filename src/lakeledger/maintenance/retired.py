@@ -15,7 +15,7 @@ from lakeledger.lake import Storage
 from lakeledger.maintenance.model import Amount
 from lakeledger.maintenance.planning import gaps
 from lakeledger.maintenance.policies import sql
-from lakeledger.tables import Table
+from lakeledger.tables import Table, store
 
 # So many files are dealt with in one transaction, and are named by one record.
 FILES_AT_A_TIME = 500
@@ -75,16 +75,21 @@ def over(files: list[Row], now: datetime, grace: timedelta) -> list[Row]:
 def remove(handle: Store, storage: Storage, table: Table, location: str, files: list[Row], run_id: str) -> None:
     """Remove files from storage, and then from the registry, with a record of them. Raises Failed or Unavailable if one cannot be removed.
 
-    `location` is the table's as it is stored: a file that another table in the same place knows is only forgotten.
+    `location` is the table's as it is stored: a file that another table in the same place knows is only forgotten, and so is one that
+    somebody else wrote before the table was registered.
     """
     with handle.read() as tx:
         shared = {row["file_path"] for row in tx.all(sql.needed_elsewhere, table_id=table.table_id, location=location, paths=_paths(files))}
-    for _ in storage.remove_all(path for path in _paths(files) if path not in shared):
+        known = store.metadata(tx, table)
+    theirs = known.adopted_version if known else None
+    ours = [file for file in files if file["added_version"] != theirs]
+    for _ in storage.remove_all(path for path in _paths(ours) if path not in shared):
         pass
     failpoints.reach(failpoints.REMOVED)
     with handle.write() as tx:
         tx.execute(sql.forget_files, ids=[file["id"] for file in files])
-        note_removal(tx, table, run_id, "retired", [(file["file_path"], file["file_size"]) for file in files])
+        if ours:
+            note_removal(tx, table, run_id, "retired", [(file["file_path"], file["file_size"]) for file in ours])
 
 
 def note_removal(tx: Transaction, table: Table, run_id: str, why: str, files: list[tuple[str, int]]) -> None:

@@ -12,6 +12,7 @@ from lakeledger.db import Store, Transaction
 from lakeledger.errors import Conflict
 from lakeledger.lake import Storage
 from lakeledger.runs import ActiveRun, ActiveStep
+from lakeledger.tables.model import placed
 
 if TYPE_CHECKING:
     from pyspark.sql import SparkSession
@@ -80,5 +81,5 @@ class Context:
         return self.find_warehouse()
 
     def storage(self, location: str) -> Storage:
-        """The files of a location that is meant from the tenant's part of the warehouse."""
-        return Storage(f"{self.warehouse}/{location}", self.ledger.settings.s3)
+        """The files of a location, which if it is relative is meant from the tenant's part of the warehouse."""
+        return Storage(placed(location, self.warehouse), self.ledger.settings.s3)

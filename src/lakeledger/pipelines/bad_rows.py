@@ -22,7 +22,8 @@ if TYPE_CHECKING:
 
 UNREADABLE = "it cannot be read by the schema"
 SAMPLE_CHARACTERS = 2_000
-_ALL, _BAD = "bad_rows_of", "bad_rows"
+# What is measured: how many rows there are, and how many of them are bad.
+ALL, BAD = "bad_rows_of", "bad_rows"
 
 
 @dataclass(frozen=True)
@@ -67,7 +68,10 @@ def watched(context: Context, spec: Write, limit: Limit, run_id: str) -> Write:
     def judge(saved: Saved) -> Sequence[Effect]:
         return _judge(context, made, limit, names, saved.measured, run_id)
 
-    return replace(made, look=look, judge=judge, sets_bad_rows_aside=True)
+    def guardrails(saved: Saved) -> dict[str, Any]:
+        return _summary(limit, names, saved.measured)
+
+    return replace(made, look=look, judge=judge, guardrails=guardrails, sets_bad_rows_aside=True)
 
 
 def _reasons(frame: DataFrame, spec: Write, limit: Limit) -> dict[str, Column]:
@@ -99,7 +103,7 @@ def _look(frame: DataFrame, spec: Write, reasons: Mapping[str, Column], run_id: 
         return Look()
     aside = quarantine.bad_rows(spec.table, frame.columns, reasons, run_id)
     row = F.substring(quarantine.text_of(frame.columns), 1, SAMPLE_CHARACTERS)
-    measures = {_ALL: F.count(F.lit(1)), _BAD: F.count_if(aside.when)}
+    measures = {ALL: F.count(F.lit(1)), BAD: F.count_if(aside.when)}
     for number, condition in enumerate(reasons.values()):
         measures[f"bad_{number}"] = F.count_if(condition)
         measures[f"sample_{number}"] = F.min(F.when(condition, row))
@@ -110,28 +114,46 @@ def _judge(
     context: Context, spec: Write, limit: Limit, reasons: Sequence[str], measured: Mapping[str, Any], run_id: str
 ) -> Sequence[Effect]:
     """The letters of what was set aside. Raises Refused if that is too much."""
-    bad = int(measured.get(_BAD) or 0)
+    bad = int(measured.get(BAD) or 0)
     if not bad:
         return ()
-    counts = {reason: int(measured[f"bad_{number}"] or 0) for number, reason in enumerate(reasons)}
-    rows = int(measured[_ALL])
-    told = ", ".join(f"{count:,} × {reason}" for reason, count in counts.items() if count)
+    counts, rows = _counts(reasons, measured), int(measured[ALL])
+    told = ", ".join(f"{count:,} × {reason}" for reason, count in counts.items())
     if broken := limit.broken_by(bad, rows):
         raise Refused(f"{bad:,} of {rows:,} rows for {spec.table} are bad, {broken}: {told}; correct the source, or raise the limit")
     samples = {reason: measured[f"sample_{number}"] for number, reason in enumerate(reasons)}
-    made = [_letter(spec, reason, count, samples[reason], run_id) for reason, count in counts.items() if count]
+    made = [_letter(spec, reason, count, samples[reason], run_id) for reason, count in counts.items()]
     return (Letters(tuple(context.ledger.dead_letters.draft(each) for each in made)),)
 
 
+def _counts(reasons: Sequence[str], measured: Mapping[str, Any]) -> dict[str, int]:
+    """How many rows are bad for each reason that one has."""
+    counts = {reason: int(measured.get(f"bad_{number}") or 0) for number, reason in enumerate(reasons)}
+    return {reason: count for reason, count in counts.items() if count}
+
+
+def _summary(limit: Limit, reasons: Sequence[str], measured: Mapping[str, Any]) -> dict[str, Any]:
+    """What is told with the volume of a load: how many rows there were, how many of them were bad, why, and what the limits were."""
+    return {
+        "rows": int(measured.get(ALL) or 0),
+        "bad_rows": int(measured.get(BAD) or 0),
+        "reasons": _counts(reasons, measured),
+        "max_bad_rows": limit.most,
+        "max_bad_rate": limit.most_rate,
+    }
+
+
 def _letter(spec: Write, reason: str, count: int, sample: str | None, run_id: str) -> NewLetter:
-    kept = {"reason": reason, "rows": count, "sample": sample, "quarantine": str(quarantine.table_of(spec.table)), "run_id": run_id}
+    source = spec.source.name if spec.source else None
+    where = str(quarantine.table_of(spec.table))
+    kept = {"reason": reason, "rows": count, "sample": sample, "quarantine": where, "run_id": run_id, "source": source}
     return NewLetter(
         spec.table.schema,
         spec.table.table,
         OperationType.INSERT,
         kept,
         sync_run_id=run_id,
-        source_record_id=f"{spec.source.name if spec.source else spec.table}/{run_id}/{reason}",
-        error_message=f"{reason}: {count:,} {'row' if count == 1 else 'rows'} set aside in {kept['quarantine']}",
+        source_record_id=f"{source or spec.table}/{run_id}/{reason}",
+        error_message=f"{reason}: {count:,} {'row' if count == 1 else 'rows'} set aside in {where}",
         error_type=ErrorType.VALIDATION,
     )

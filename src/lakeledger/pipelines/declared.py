@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from dataclasses import replace
 from typing import Any
 
@@ -10,6 +11,7 @@ from lakeledger.pipelines import Context, bad_rows
 from lakeledger.pipelines.apply import Mode, Write
 from lakeledger.pipelines.apply.changes import Changes
 from lakeledger.pipelines.load import Loaded, load
+from lakeledger.pipelines.naming import Naming
 from lakeledger.pipelines.partitions import quote
 from lakeledger.pipelines.sources import NEWS
 from lakeledger.pipelines.sources.declared import Declared
@@ -52,7 +54,16 @@ def declared_write(declared: Declared) -> Write:
         changes=changes,
         drift=target.schema_drift,
         optional_columns=config.optional_columns if isinstance(config, FilesConfig) else (),
+        naming=Naming.of_target(target),
     )
+
+
+def _sequence(columns: Sequence[str]) -> str | None:
+    """The columns that order changes, as one expression, which is NULL if one of them is."""
+    names = [quote(name) for name in columns]
+    if len(names) <= 1:
+        return "".join(names) or None
+    return f"if({' or '.join(f'{name} is null' for name in names)}, null, struct({', '.join(names)}))"
 
 
 def _changes(target: TargetConfig, *, is_feed: bool, allow_empty: bool) -> Changes:
@@ -67,10 +78,9 @@ def _changes(target: TargetConfig, *, is_feed: bool, allow_empty: bool) -> Chang
     }
     if is_feed:
         return Changes.of_feed(target.keys, **shared)
-    sequence = ", ".join(map(quote, target.sequence_by))
     return Changes(
         keys=target.keys,
-        sequence_by=(f"struct({sequence})" if len(target.sequence_by) > 1 else sequence) or None,
+        sequence_by=_sequence(target.sequence_by),
         apply_as_deletes=target.apply_as_deletes,
         apply_as_truncates=target.apply_as_truncates,
         allow_empty=allow_empty,

@@ -11,28 +11,35 @@ from lakeledger.pipelines.apply import Drift
 from lakeledger.pipelines.apply.changes import CHANGE_TYPE, RESCUED, SEQUENCE, UNSET, Changes
 from lakeledger.pipelines.partitions import quote
 from lakeledger.pipelines.quarantine import RESERVED
-from lakeledger.tables.schema import Field, Schema, normalise, shown, type_text, widens
+from lakeledger.tables.schema import SOURCE_FILE, Field, Schema, normalise, shown, type_text, widens
 
 if TYPE_CHECKING:
     from pyspark.sql import Column, DataFrame
 
 
 def fitted(
-    frame: DataFrame, known: Schema | None, drift: Drift, changes: Changes | None = None, optional: Collection[str] = ()
+    frame: DataFrame,
+    known: Schema | None,
+    drift: Drift,
+    changes: Changes | None = None,
+    optional: Collection[str] = (),
+    cast: Collection[str] = (),
+    accepted: Collection[str] = (),
 ) -> DataFrame:
     """The rows as the table can take them: narrower values cast to its types, and what it has no place for rescued or dropped.
 
-    With `evolve` new columns stay, and wider types, too: the write lets the table grow. Columns that are `optional` may be missing. What
-    fits in no way is left as it is, and refused by the write. Columns that only say what a change means are not looked at.
+    With `evolve` new columns stay, and wider types, too: the write lets the table grow. With `freeze` only the columns to `cast` are.
+    Columns that are `optional` may be missing; new ones that are `accepted` stay. What fits in no way is left as it is, and refused by the
+    write. Columns that only say what a change means are not looked at.
     """
     from pyspark.sql import functions as F
 
     if drift == "freeze":
-        return frame
+        return _frozen(frame, known, optional, cast)
     fields = normalise(frame.schema.jsonValue())["fields"]
     passed = _passing(fields, changes)
     if known is None:
-        return frame.withColumn(RESCUED, F.lit(None).cast("string")) if drift == "rescue" else frame
+        return frame.withColumn(RESCUED, F.lit(None).cast("string")) if drift == "rescue" and RESCUED not in frame.columns else frame
     there = {codec.fold(field["name"]): field for field in shown(known)["fields"] if field["name"] != RESCUED}
     given = {codec.fold(field["name"]): field for field in fields}
     columns: list[Column] = []
@@ -45,20 +52,40 @@ def fitted(
             kept, lost = _valued(column, field, there[key], drift)
             columns.append(kept.alias(field["name"]))
             rescued += [lost.alias(field["name"])] if lost is not None else []
-        elif drift == "evolve":
+        elif drift == "evolve" or key in accepted:
             columns.append(column)
         elif drift == "rescue" and key != codec.fold(RESCUED):
             rescued.append(column)
     wanted = {codec.fold(name) for name in optional}
     columns += [_nothing(field) for key, field in there.items() if key not in given and key in wanted]
-    if drift == "rescue":
-        columns.append(_together(rescued).alias(RESCUED))
+    if drift == "rescue":  # A row that is replayed may have been rescued before.
+        before = [F.col(quote(given[RESCUED]["name"]))] if RESCUED in given else []
+        columns.append(F.coalesce(_together(rescued), *before).alias(RESCUED))
     return frame.select(*columns)
+
+
+def _frozen(frame: DataFrame, known: Schema | None, optional: Collection[str], cast: Collection[str]) -> DataFrame:
+    """The rows as they are, but for what somebody accepted: narrower values, and columns that may be missing."""
+    from pyspark.sql import functions as F
+
+    if known is None or not (optional or cast):
+        return frame
+    there = {codec.fold(field["name"]): field for field in shown(known)["fields"]}
+    given = {codec.fold(field["name"]): field for field in normalise(frame.schema.jsonValue())["fields"]}
+    narrower = {
+        given[key]["name"]: F.col(quote(given[key]["name"])).cast(type_text(there[key]["type"]))
+        for key in cast
+        if key in given and key in there and widens(given[key]["type"], there[key]["type"])
+    }
+    wanted = {codec.fold(name) for name in optional}
+    missing = [_nothing(field) for key, field in there.items() if key not in given and key in wanted]
+    frame = frame.withColumns(narrower) if narrower else frame
+    return frame.select("*", *missing) if missing else frame
 
 
 def _passing(fields: list[Field], changes: Changes | None) -> set[str]:
     """The columns that are not the table's, and say what a row means: they stay as they are."""
-    always = {codec.fold(name) for name in (*RESERVED, CHANGE_TYPE, SEQUENCE, UNSET)}
+    always = {codec.fold(name) for name in (*RESERVED, CHANGE_TYPE, SEQUENCE, UNSET, SOURCE_FILE)}
     if changes is None:
         return always
     texts = [each for each in (changes.sequence_by, changes.apply_as_deletes, changes.apply_as_truncates) if isinstance(each, str)]

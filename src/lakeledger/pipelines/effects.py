@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import time
 from collections.abc import Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any
 
 from lakeledger import records
@@ -14,12 +14,13 @@ from lakeledger.names import TableName
 from lakeledger.runs import store as run_store
 from lakeledger.sync import Source, SourceFile
 from lakeledger.sync.positions import store as positions
-from lakeledger.sync.schemas import NewSchema
+from lakeledger.sync.schemas import NewSchema, blocked
 from lakeledger.sync.schemas import store as schemas
 from lakeledger.tables.change import check_unmoved
 
 if TYPE_CHECKING:
     from lakeledger.pipelines.apply import Read
+    from lakeledger.pipelines.breaking import Consequence
 
 PRODUCER = "ingestion.v1"
 
@@ -51,12 +52,16 @@ NO_VOLUME = Volume()
 
 @dataclass(frozen=True)
 class IngestionFacts:
-    """How much was written to a table, and how long each part of that took. A source without a name is the pipeline's."""
+    """How much was written to a table, and how long each part of that took. A source without a name is the pipeline's.
+
+    `extras` tell what became of duplicates (`deduplication`) and of bad rows (`guardrails`).
+    """
 
     table: TableName
     watch: Stopwatch
     source: str | None = None
     volume: Volume = NO_VOLUME
+    extras: Mapping[str, Any] = field(default_factory=dict)
 
     def write(self, tx: Transaction, committed: Commit) -> None:
         made = committed.of(self.table)
@@ -82,20 +87,21 @@ class IngestionFacts:
             "retries": run_store.earlier_attempts(tx, run, committed.fence.step_id),
             "table_version": made.version,
         }
-        records.add(tx, records.NewRecord(target, context, "ingestion_volume", volume, PRODUCER))
+        records.add(tx, records.NewRecord(target, context, "ingestion_volume", volume, PRODUCER, extras=dict(self.extras)))
         records.add(tx, records.NewRecord(target, context, "ingestion_runtime", runtime, PRODUCER))
 
 
 @dataclass(frozen=True)
 class ReadFiles:
-    """That these files of a source have been read, each once."""
+    """That these files of a source have been read, each once, and by which keys their rows are found, by path."""
 
     source: Source
     files: list[SourceFile]
+    row_keys: Mapping[str, str] = field(default_factory=dict)
 
     def write(self, tx: Transaction, committed: Commit) -> None:
         if self.files and (marker := committed.marker(self.source)):
-            positions.register_files(tx, marker, self.files, committed.run.id)
+            positions.register_files(tx, marker, self.files, committed.run.id, self.row_keys)
 
 
 @dataclass(frozen=True)
@@ -128,3 +134,17 @@ class SourceSchema:
 
     def write(self, tx: Transaction, committed: Commit) -> None:
         schemas.register(tx, self.schema, committed.run.worker_instance or PRODUCER)
+
+
+@dataclass(frozen=True)
+class SettledSchema:
+    """That a load of a source went through whose schema somebody had to accept, or that nothing blocks any more."""
+
+    source: Source
+    table: str
+    consequences: tuple[Consequence, ...] = ()
+
+    def write(self, tx: Transaction, committed: Commit) -> None:  # noqa: ARG002 - it is about the source
+        for each in self.consequences:
+            blocked.allow(tx, self.source, self.table, each.change, each.effect, each.because)
+        blocked.settle(tx, self.source)

@@ -38,7 +38,7 @@ class Interruptible:
         given = self._context.spark
         with self._lock:
             if self._stopped:
-                raise Failed("it was told to stop")
+                raise Failed("it was stopped")
             if is_remote(given):
                 given.addTag(self._tag)
                 self._tagged = given

@@ -12,6 +12,7 @@ from lakeledger.commit import Effect, find_applied
 from lakeledger.errors import Conflict, Invalid
 from lakeledger.pipelines import Context
 from lakeledger.pipelines.apply import Refused, Saved, Write
+from lakeledger.pipelines.breaking import SchemaChanged, block
 from lakeledger.pipelines.sources import NEWS, Reading, Source, Wanted, look
 from lakeledger.pipelines.translating import translating
 from lakeledger.pipelines.write import persist, write
@@ -112,8 +113,13 @@ def _load_once(context: Context, source: Source, into: Write, fence: Fence, want
     if reading.frame is None:
         persist(context, [], fence, [], [reading.move] if reading.move else [], reading.effects)
         return Loaded(0, None, reading.detail, reading.message)
-    with reading.frame(context.sessions.to_load(context.spark)) as frame:
-        committed = write(context, frame, _write(source, reading, into), fence)
+    try:
+        with reading.frame(context.sessions.to_load(context.spark)) as frame:
+            committed = write(context, frame, _write(source, reading, into), fence)
+    except SchemaChanged as error:
+        with context.store.write() as tx:
+            blocked = block(tx, source.name, str(into.table), error, context.ledger.worker.name, fence.run_id)
+        raise blocked from error
     rows = committed.counters.inserted + committed.counters.updated
     return Loaded(rows, committed if committed.applied else None, {**reading.detail, "version": committed.version})
 
@@ -134,6 +140,8 @@ def _check(source: Source, reading: Reading, into: Write, wanted: Wanted) -> Non
             f"{name} gives only what is new, and overwriting partitions of {table} would remove what they had before: use append or merge; "
             f"a window of whole partitions may replace them"
         )
+    if reading.replaces and into.mode != "append":
+        raise Invalid(f"{name} exchanges the rows of files that changed, which {into.mode} does not: use append, or load_type full")
     if reading.repeats and into.mode == "append":
         raise Invalid(f"{name} would come twice into {table} with append: {reading.repeats}; use merge with keys, or overwrite")
 
@@ -147,6 +155,8 @@ def _is_current(context: Context, table: Table, reading: Reading) -> bool:
 def _write(source: Source, reading: Reading, into: Write) -> Write:
     return replace(
         into,
+        mode="exchange" if reading.replaces else into.mode,
+        replaces=reading.replaces,
         batch_id=reading.batch_id,
         base_version=reading.base_version,
         position=reading.move,
@@ -155,6 +165,7 @@ def _write(source: Source, reading: Reading, into: Write) -> Write:
         summary={**into.summary, **reading.summary},
         volume=reading.volume,
         confirm=_both(into.confirm, reading.confirm),
+        naming=replace(into.naming, is_applied=reading.is_named),
     )
 
 

@@ -24,9 +24,10 @@ UNORDERED = ("binary", "variant", "void", "interval")
 
 
 def bounded(schema: Schema, keys: Collection[str]) -> frozenset[str]:
-    """The columns whose bounds are kept: the first of those that hold plain values, and the keys."""
-    plain = [field["name"] for field in schema["fields"] if isinstance(field["type"], str)]
-    return frozenset(plain[:BOUNDED_COLUMNS]).union(keys)
+    """The columns whose bounds are kept: the first of those that hold plain values, the hidden ones, and the keys."""
+    plain = [field for field in schema["fields"] if isinstance(field["type"], str)]
+    hidden = [field["name"] for field in plain if field.get("hidden")]
+    return frozenset(field["name"] for field in plain[:BOUNDED_COLUMNS]).union(hidden, keys)
 
 
 def types(frame: DataFrame, wanted: Mapping[str, Column]) -> dict[str, str]:

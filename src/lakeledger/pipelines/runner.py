@@ -26,7 +26,7 @@ __all__ = ["ModuleResult", "Progress", "StepResult", "run_module"]
 PARALLEL_STEPS = 8
 # How often a run looks whether somebody has ended it.
 WATCH_SECONDS = 1.0
-# How long tasks that were told to stop are waited for.
+# How long tasks that are stopped are waited for.
 GRACE_SECONDS = 10.0
 # A load commits once, at its end: from then on it is done, whatever the clock says. Any other task may commit as often as it likes.
 LOADS = ("ingest", "sql_query", "sql_file")
@@ -266,7 +266,7 @@ class _Board:
             self._stop_all()
 
     def _stop_all(self) -> NoReturn:
-        run = self._run.stop(cancelled("it was told to stop"))
+        run = self._run.stop(cancelled("it was stopped"))
         self._let_go()
         with self._store.read() as tx:
             steps = {step.id: step.status for step in run_log.steps(tx, run.id)}

@@ -25,6 +25,8 @@ _SESSION_CONF = VALUE_CONF | FILE_CONF | LIST_CONF
 _DRIVER_CONF = {
     "spark.ui.enabled": "false",
     "spark.ui.showConsoleProgress": "false",
+    # For each column that is named PySpark would tell the JVM where in the code that was: six requests instead of two.
+    "spark.python.sql.dataFrameDebugging.enabled": "false",
 }
 _LOCAL_CONF = {
     "spark.sql.shuffle.partitions": "8",
@@ -182,6 +184,6 @@ def _has_log_settings() -> bool:
 def _reason(error: Exception) -> str:
     """The telling line of an error, which for one of the JVM stands below py4j's introduction."""
     if "JAVA_GATEWAY_EXITED" in str(error):
-        return "its JVM ended at once and said why on stderr"
+        return "its JVM ended at once; the reason is on stderr"
     lines = str(error).strip().splitlines() or [type(error).__name__]
     return next((line.removeprefix(": ") for line in lines[1:2] if line.startswith(": ")), lines[0]).rstrip(".")

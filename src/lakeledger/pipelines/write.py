@@ -13,20 +13,17 @@ from lakeledger.db import Transaction
 from lakeledger.errors import Failed, Invalid, Unavailable
 from lakeledger.lake import open_format
 from lakeledger.pipelines import Context, aside
+from lakeledger.pipelines.agreed import agree
 from lakeledger.pipelines.apply import Given, Look, Outcome, Refused, Rewrite, Saved, Target, Write
 from lakeledger.pipelines.apply.ways import WAYS
-from lakeledger.pipelines.drift import fitted
-from lakeledger.pipelines.effects import IngestionFacts, SourceSchema, Stopwatch, Unmoved
-from lakeledger.pipelines.quarantine import own_columns
+from lakeledger.pipelines.effects import IngestionFacts, Stopwatch, Unmoved
 from lakeledger.pipelines.save import Shape, save
 from lakeledger.runs import Fence
 from lakeledger.sync import Advance
 from lakeledger.sync.positions import store as positions
-from lakeledger.sync.schemas import NewSchema, from_spark
-from lakeledger.sync.schemas import store as schemas
 from lakeledger.tables import Change, Committed, Layout, TableMetadata, store
 from lakeledger.tables.change import check_layout, prefix_of
-from lakeledger.tables.schema import Schema, check_readable, column_names, differences, identify, normalise, reconcile
+from lakeledger.tables.schema import Schema, check_readable, column_names, differences, identify, reconcile
 from lakeledger.tables.verify import DATA
 
 if TYPE_CHECKING:
@@ -42,33 +39,33 @@ def write(context: Context, frame: DataFrame, spec: Write, fence: Fence) -> Comm
     target, done = _plan(context, spec)
     if done:
         return done
-    way = WAYS[spec.mode]
-    known = target.metadata.schema if target.metadata and not spec.replaces_all else None
-    frame = fitted(frame, known, spec.drift, spec.changes, spec.optional_columns)
-    incoming = way.prepare(frame, spec, target, fence.run_id)
-    look = spec.look(frame) if spec.look else Look()
+    agreed = agree(context, frame, spec, target, fence)
+    spec, target, incoming = agreed.spec, agreed.target, agreed.incoming
+    look = spec.look(agreed.frame) if spec.look else Look()
     own, asides = aside.together(look.asides, incoming.asides)
     marked = aside.mark(incoming.frame.withColumns({**look.helpers}) if look.helpers else incoming.frame, asides)
     others = aside.find(context.store, marked, asides, target)
     shape = fit(column_names(incoming.schema), incoming.schema, spec, target, others)
-    effects = [*spec.effects, *_source_schema(context, frame, spec, fence)]
+    effects = [*spec.effects, *agreed.effects]
     given = Given(marked, spec, target, shape, fence.run_id, look.measures, tuple(others[place] for place in own))
 
     def changes(saved: Saved) -> Planned:
         if spec.confirm:
             spec.confirm()
-        judged = spec.judge(saved if rewrite.measured is None else replace(saved, measured=rewrite.measured)) if spec.judge else ()
+        seen = saved if rewrite.measured is None else replace(saved, measured=rewrite.measured)
+        judged = spec.judge(seen) if spec.judge else ()
         watch.lap("write_ms")
-        named = spec.position.source if spec.position else spec.source
-        facts = [IngestionFacts(spec.table, watch, named.name if named else None, spec.volume)] if spec.is_ingestion else []
-        made = [replace(_change(spec, target, shape.schema, rewrite, rewrite.outcome(saved), saved), beside=shape.beside())]
+        outcome = rewrite.outcome(saved)
+        facts = [_facts(spec, watch, outcome, seen)] if spec.is_ingestion else []
+        made = [replace(_change(spec, target, shape.schema, rewrite, outcome, saved), beside=shape.beside())]
         written = ((other, each) for other, each in zip(others, saved.asides, strict=True) if each.files)
         made += [replace(other.change(each, rewrite.beside), beside=shape.beside(other)) for other, each in written]
+        made = _with_taken(made, spec.takes()) if spec.takes else made
         changed = {change.table for change in made}
         unmoved = [Unmoved(read) for read in rewrite.beside if read.table not in changed]
         return Planned(made, spec.moves, [*effects, *judged, *facts, *unmoved], watch)
 
-    with way.apply(context, given) as rewrite:
+    with WAYS[spec.mode].apply(context, given) as rewrite:
         measures = rewrite.counts if rewrite.measured is not None else look.measures
         bounded = replace(shape, keys=(*shape.keys, *rewrite.keys, *rewrite.bounded))
         made = put(context, fence, rewrite.frame, bounded, target, changes, measures, rewrite.placed)
@@ -176,15 +173,13 @@ def _unknown(attempted: Commit, error: Unavailable) -> Failed:
     return Failed(f"{what}: compare `lakeledger tables history {made.table.name}` before you run it again ({error})")
 
 
-def _source_schema(context: Context, frame: DataFrame, spec: Write, fence: Fence) -> list[Effect]:
-    """What is to be registered: what the source looks like, unless that is what it looked like last time."""
-    if spec.source is None:
-        return []
-    definition = from_spark(own_columns(normalise(frame.schema.jsonValue())))
-    with context.store.read() as tx:
-        latest = schemas.find(tx, spec.source)
-    known = latest is not None and latest.definition.hash == definition.hash
-    return [] if known else [SourceSchema(NewSchema(spec.source, definition, run_id=fence.run_id))]
+def _facts(spec: Write, watch: Stopwatch, outcome: Outcome, seen: Saved) -> IngestionFacts:
+    """What is told of an ingestion, with what became of duplicates and of bad rows."""
+    named = spec.position.source if spec.position else spec.source
+    extras: dict[str, Any] = {"deduplication": dict(outcome.deduplication)} if outcome.deduplication else {}
+    if spec.guardrails:
+        extras["guardrails"] = dict(spec.guardrails(seen))
+    return IngestionFacts(spec.table, watch, named.name if named else None, spec.volume, extras)
 
 
 def fit(columns: Sequence[str], given: Schema, spec: Write, target: Target, others: Sequence[aside.Other] = ()) -> Shape:
@@ -205,9 +200,11 @@ def fit(columns: Sequence[str], given: Schema, spec: Write, target: Target, othe
 def _plan(context: Context, spec: Write) -> tuple[Target, Committed | None]:
     with context.store.read() as tx:
         table = store.find(tx, spec.table)
-        known = store.metadata(tx, table) if table else None
+        before = store.metadata(tx, table) if table else None
         publishing = context.publisher.mode(tx, table, spec.metadata)
-        target = Target(table, known, table.location if table else spec.table.folder, _layout(spec, known), publishing)
+        renames = spec.naming.renames(str(spec.table), before.schema) if before and not spec.replaces_all else {}
+        known, location = before.renamed(renames) if before else None, table.location if table else spec.table.folder
+        target = Target(table, known, location, _layout(spec, known), publishing, before.schema if before else None, renames)
         if spec.mode == "overwrite_partitions" and not target.layout.partition_by:
             raise Invalid(f"{spec.table} is not partitioned: overwrite the whole table, or name the columns to partition by")
         done = find_applied(tx, table, spec.operation, spec.batch_id, spec.moves) if table else None
@@ -233,9 +230,19 @@ def _partition_by(spec: Write, current: Layout) -> tuple[str, ...]:
     return current.partition_by if wanted == [codec.fold(name) for name in current.partition_by] else spec.partition_by
 
 
+def _with_taken(made: list[Change], taken: Change) -> list[Change]:
+    """The changes, with that of a table whose rows were taken: one that also gets rows has one change."""
+    place = next((place for place, change in enumerate(made) if change.table == taken.table), None)
+    if place is None:
+        return [*made, taken]
+    gains = made[place]
+    both = replace(gains, operation="merge", files=[*taken.files, *gains.files], retires=taken.retires, base_version=taken.base_version)
+    return [*made[:place], replace(both, summary=taken.summary), *made[place + 1 :]]
+
+
 def _schema_changes(target: Target, schema: Schema) -> dict[str, Any]:
     """What a version changes in the columns of its table, for its summary."""
-    words = differences(target.metadata.schema if target.metadata else None, schema)
+    words = differences(target.before, schema)
     return {"schema_changes": words} if words else {}
 
 
@@ -256,4 +263,5 @@ def _change(spec: Write, target: Target, schema: Schema, rewrite: Rewrite, outco
         summary={**spec.summary, **outcome.summary, **_schema_changes(target, schema)},
         schema_version=target.metadata.schema_version if target.metadata else None,
         keys=rewrite.keys,
+        renames=target.renames,
     )

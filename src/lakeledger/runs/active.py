@@ -255,13 +255,15 @@ class ActiveStep:
             self._finish(skipped(reason))
 
     def _finish(self, outcome: Outcome) -> None:
-        metadata = scrub_value(self.metadata)
+        metadata, worker = scrub_value(self.metadata), self._worker
 
         def finish(tx: Transaction, again: bool) -> Step:
             try:
                 if again and (step := store.get_step(tx, self.id)).status == outcome.status:
                     return step
-                return store.finish_step(tx, self.id, outcome, self._worker.name, self.rows_processed, self.bytes_processed, metadata)
+                return store.finish_step(
+                    tx, self.id, outcome, worker.name, self.rows_processed, self.bytes_processed, metadata, worker.usd_per_hour
+                )
             except NotFound:
                 store.held(tx, self._fence.run_id)  # It went with its run.
                 raise

@@ -135,7 +135,7 @@ class StepOutput:
 
 @dataclass(frozen=True)
 class Transition:
-    """One change of state of a run or a step."""
+    """One change of state of a run, a step or a position."""
 
     transition_id: str
     tenant_id: str

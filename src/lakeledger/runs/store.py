@@ -34,6 +34,7 @@ sql = load("lakeledger.runs")
 
 FIRST_ID = "00000000-0000-0000-0000-000000000000"
 LAST_ID = FIRST_ID.replace("0", "f")
+MS_PER_HOUR = 3_600_000
 
 _NEWEST: pages.Key = {"start_time": codec.to_time, "pipeline_logging_id": str}
 _IN_ORDER: pages.Key = {"step_index": int, "step_logging_id": str}
@@ -55,7 +56,7 @@ def add(tx: Transaction, new: NewRun, actor: str) -> Run:
         "retry_of": new.retry_of or earlier,
     }
     row = tx.one(sql.add_run, **{**vars(new), **given}, run_id=run_id)
-    _note(tx, "run", run_id, None, Status.PENDING, None, actor)
+    note_transition(tx, "run", run_id, None, Status.PENDING, None, actor)
     return Run(**_found(row, f"run {run_id}"))
 
 
@@ -71,7 +72,7 @@ def begin(tx: Transaction, run_id: str, worker: Worker, lease_seconds: float) ->
     )
     if row is None:
         raise Conflict(f"run {run_id} cannot start: it is {get(tx, run_id).status}")
-    _note(tx, "run", run_id, Status.PENDING, Status.RUNNING, None, worker.name)
+    note_transition(tx, "run", run_id, Status.PENDING, Status.RUNNING, None, worker.name)
     return Run(**row)
 
 
@@ -98,7 +99,7 @@ def finish(tx: Transaction, run_id: Id, outcome: Outcome, actor: str, *, from_ou
     row = tx.one(sql.finish_run, run_id=run.id, **_ending(tx, run.start_time, outcome), error_details=outcome.error_details)
     if row is None:
         raise Conflict(f"run {run.id} has already ended: {run.status}")
-    _note(tx, "run", run.id, run.status, outcome.status, outcome.reason, actor)
+    note_transition(tx, "run", run.id, run.status, outcome.status, outcome.reason, actor)
     left = {Status.PENDING: skipped, **({Status.RUNNING: cancelled} if from_outside else {})}
     for step in steps(tx, run.id):
         if step.status in left:
@@ -235,7 +236,7 @@ def add_step(tx: Transaction, run_id: str, new: NewStep, actor: str, step_id: st
         done_by=DoneBy(new.done_by).value,
     )
     step = Step(**_found(row, f"run {run_id}"))
-    _note(tx, "step", step.id, None, Status.PENDING, None, actor)
+    note_transition(tx, "step", step.id, None, Status.PENDING, None, actor)
     return step
 
 
@@ -251,7 +252,7 @@ def begin_step(tx: Transaction, step_id: str, actor: str) -> Step:
     row = tx.one(sql.begin_step, step_id=step_id)
     if row is None:
         raise Conflict(f"step {step_id} cannot start: it is {get_step(tx, step_id).status}")
-    _note(tx, "step", step_id, Status.PENDING, Status.RUNNING, None, actor)
+    note_transition(tx, "step", step_id, Status.PENDING, Status.RUNNING, None, actor)
     return Step(**row)
 
 
@@ -263,8 +264,12 @@ def finish_step(
     rows: int | None = None,
     size: int | None = None,
     metadata: Mapping[str, Any] | None = None,
+    usd_per_hour: float | None = None,
 ) -> Step:
-    """End a step. Raises NotFound, or Conflict if it has already ended."""
+    """End a step. Raises NotFound, or Conflict if it has already ended.
+
+    If it made something visible, `metadata` says where and how many bytes, with the names of seed 003; at a price, what its time cost.
+    """
     step = get_step(tx, step_id)
     if outcome.status in (Status.PENDING, Status.RUNNING):
         raise Invalid(f"a step cannot end as {outcome.status}")
@@ -272,10 +277,14 @@ def finish_step(
     if step.status == Status.PENDING:
         ending["duration_ms"] = None  # It never began.
     merged = {**step.metadata, **(metadata or {})} | ({"reason": outcome.reason} if outcome.status == Status.SKIPPED else {})
+    if step.committed_at:
+        merged |= {"destination_table": step.target_table, "bytes_processed": step.bytes_processed if size is None else size}
+    if usd_per_hour is not None and ending["duration_ms"] is not None:
+        merged["query_cost_usd"] = round(usd_per_hour * ending["duration_ms"] / MS_PER_HOUR, 6)
     row = tx.one(sql.finish_step, step_id=step_id, **ending, rows_processed=rows, bytes_processed=size, metadata=merged)
     if row is None:
         raise Conflict(f"step {step.step_name} of run {step.pipeline_logging_id} has already ended: {step.status}")
-    _note(tx, "step", step_id, step.status, outcome.status, outcome.reason, actor)
+    note_transition(tx, "step", step_id, step.status, outcome.status, outcome.reason, actor)
     return Step(**row)
 
 
@@ -344,7 +353,8 @@ def _ending(tx: Transaction, start: datetime, outcome: Outcome) -> dict[str, Any
     return {"status": outcome.status.value, "duration_ms": clock.elapsed_ms(start, tx.now), "error_message": outcome.error_message}
 
 
-def _note(tx: Transaction, entity: str, entity_id: str, before: str | None, after: str, reason: str | None, actor: str) -> None:
+def note_transition(tx: Transaction, entity: str, entity_id: str, before: str | None, after: str, reason: str | None, actor: str) -> None:
+    """Keep that something changed its state, when, why and by whom."""
     tx.execute(
         sql.add_transition,
         transition_id=clock.new_id(),

@@ -13,18 +13,22 @@ from pathlib import Path
 
 @dataclass(frozen=True)
 class Worker:
-    """A process. `instance_id` names the machine, its boot and its process namespace: only there does the pid mean anything."""
+    """A process. `instance_id` names the machine, its boot and its process namespace: only there does the pid mean anything.
+
+    `usd_per_hour` is the price of the compute it works on, if one is set.
+    """
 
     name: str
     node_id: str
     instance_id: str
+    usd_per_hour: float | None = None
 
 
-def this_worker() -> Worker:
+def this_worker(usd_per_hour: float | None = None) -> Worker:
     """The worker that this process is."""
     host = socket.gethostname()
     seen = (host, _read("/proc/sys/kernel/random/boot_id") or str(uuid.getnode()), _link("/proc/self/ns/pid"))
-    return Worker(f"{host}:{os.getpid()}", host, hashlib.sha256("|".join(seen).encode()).hexdigest()[:16])
+    return Worker(f"{host}:{os.getpid()}", host, hashlib.sha256("|".join(seen).encode()).hexdigest()[:16], usd_per_hour)
 
 
 def is_gone(here: Worker, name: str | None, instance_id: str | None) -> bool:

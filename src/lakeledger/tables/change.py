@@ -13,6 +13,7 @@ from lakeledger.names import TableName
 from lakeledger.runs import Counters, Run
 from lakeledger.tables import store
 from lakeledger.tables.model import (
+    ADOPTED,
     BESIDE,
     KEYS,
     Change,
@@ -133,6 +134,8 @@ def _properties(change: Change, known: TableMetadata | None) -> dict[str, Any]:
     if change.beside:
         beside = {field["physical_name"]: field["type"] for field in change.beside}
         properties = {**properties, BESIDE: {**properties.get(BESIDE, {}), **beside}}
+    if change.adopted:
+        properties = {**properties, ADOPTED: change.adopted.kind}
     return properties
 
 
@@ -150,14 +153,24 @@ def foresee(change: Change, known: TableMetadata | None) -> NextSchema:
     """The schema that a table has after the change; it is the one that is known, or one more. Raises Invalid or Conflict."""
     if known and change.operation == "replace":
         return NextSchema(known.schema_version, known.schema, known.columns, store.layout_of(known))
+    before, known = known, _renamed(change, known)
     schema, columns = resulting_schema(change, known)
     # What is added to a table is laid out as the table is, however its columns were spelled when that was planned.
     is_kept = known is not None and change.retires != "all" and change.operation != "alter"
     layout = store.layout_of(known) if known and is_kept else change.layout
-    is_same = known is not None and known.schema == schema and store.layout_of(known) == layout
-    is_same = is_same and known is not None and _properties(change, known) == known.properties
+    is_same = before is not None and before.schema == schema and store.layout_of(before) == layout
+    is_same = is_same and before is not None and _properties(change, before) == before.properties
     version = known.schema_version if known else 0
     return NextSchema(version if is_same else version + 1, schema, columns, layout)
+
+
+def _renamed(change: Change, known: TableMetadata | None) -> TableMetadata | None:
+    """The table's columns under the names that the change gives them. Raises Conflict if they are others since it was planned."""
+    if known is None or not change.renames:
+        return known
+    if change.schema_version != known.schema_version:
+        raise Conflict(f"{change.table} has other columns since its write was planned: retry", retryable=True)
+    return known.renamed(change.renames)
 
 
 def resulting_schema(change: Change, known: TableMetadata | None) -> tuple[Schema, list[str]]:
@@ -166,6 +179,8 @@ def resulting_schema(change: Change, known: TableMetadata | None) -> tuple[Schem
         fields = change.schema["fields"]
         return change.schema, known.columns + [field["physical_name"] for field in fields if field["id"] > len(known.columns)]
     incoming, prefix = normalise(change.schema), prefix_of(change.table, change.location)
+    if known is None and change.adopted:
+        return change.schema, list(change.adopted.columns)
     if known is None:
         return identify(incoming, None, [], prefix)
     check_written(str(change.table), incoming, known.schema, known.columns)

@@ -8,13 +8,14 @@ from datetime import datetime
 from decimal import Decimal, InvalidOperation
 from typing import Any, Literal
 
-from lakeledger import clock
+from lakeledger import clock, codec
 from lakeledger.lake import Bounds
+from lakeledger.locations import is_url
 from lakeledger.names import TableName
 from lakeledger.runs import Counters
-from lakeledger.tables.schema import Field, Schema
+from lakeledger.tables.schema import Field, Schema, renamed
 
-Operation = Literal["append", "overwrite", "merge", "sync", "delete", "replace", "alter"]
+Operation = Literal["append", "overwrite", "merge", "sync", "delete", "exchange", "replace", "alter"]
 # What leaves the table with the same rows.
 NO_NEWS: tuple[Operation, ...] = ("replace", "alter")
 
@@ -22,13 +23,18 @@ NO_NEWS: tuple[Operation, ...] = ("replace", "alter")
 KEYS = "keys"
 # And the one that has the types of columns of other tables that its files may have, too, by their physical names.
 BESIDE = "beside"
+# And the one that says what it was before the ledger knew it: the files of its first version are not the ledger's.
+ADOPTED = "adopted"
+ADOPTED_VERSION = 1
+# What a version's summary has of the versions whose rows it took back.
+TAKEN_BACK = "taken_back"
 # What lets other engines see a version.
 Trigger = Literal["commit", "time", "size", "manual", "query"]
 
 
 def placed(location: str, warehouse: str) -> str:
     """A whole location. What is stored is relative to the warehouse, so that both can move together."""
-    return location if "://" in location or location.startswith("/") else f"{warehouse}/{location}"
+    return location if is_url(location) or location.startswith("/") else f"{warehouse}/{location}"
 
 
 @dataclass(frozen=True)
@@ -85,6 +91,19 @@ class TableMetadata:
     def keys(self) -> tuple[str, ...]:
         """The physical names of the columns by which rows are found."""
         return tuple(self.properties.get(KEYS, ()))
+
+    @property
+    def adopted_version(self) -> int | None:
+        """The version whose files somebody else wrote: they are never removed."""
+        return ADOPTED_VERSION if ADOPTED in self.properties else None
+
+    def renamed(self, names: Mapping[int, str]) -> TableMetadata:
+        """The same with other names of some columns, by their ids."""
+        if not names:
+            return self
+        now = {codec.fold(field["name"]): names[field["id"]] for field in self.schema["fields"] if field["id"] in names}
+        partition_by = [now.get(codec.fold(name), name) for name in self.partition_by]
+        return replace(self, schema=renamed(self.schema, names), partition_by=partition_by)
 
 
 @dataclass(frozen=True)
@@ -157,6 +176,28 @@ class Snapshot:
 
 
 @dataclass(frozen=True)
+class Brought:
+    """A version of a table as the run that made it left it, whether it has expired since or not."""
+
+    table_id: str
+    schema_name: str
+    table_name: str
+    version: int
+    operation: str
+    summary: dict[str, Any]
+    run_id: str
+    committed_at: datetime
+
+    @property
+    def table(self) -> TableName:
+        return TableName(self.schema_name, self.table_name)
+
+    @property
+    def added_files(self) -> int:
+        return int(self.summary.get("added_files", 0))
+
+
+@dataclass(frozen=True)
 class NewFile:
     """A file that was written and is not yet part of a table. `path` is relative to the table's location."""
 
@@ -213,6 +254,14 @@ Part = Retired | Keys
 
 
 @dataclass(frozen=True)
+class Adopted:
+    """That the files of a table's first version are somebody else's: in which format, and the names of columns in them, by id."""
+
+    kind: str
+    columns: tuple[str, ...]
+
+
+@dataclass(frozen=True)
 class Change:
     """A table's next version to be.
 
@@ -221,7 +270,9 @@ class Change:
     With a `batch_id`, the same batch is applied once; a change without one follows the others of its commit. `counters` come from whoever
     computed the rows. `schema_version` is the one that the files were written for. A `replace` has the same rows in other files.
     What `is_published` is seen by other engines from the same moment. `keys` are the physical names of the columns by which the table's
-    rows are found, whose bounds are kept from then on. `beside` are columns of other tables that its files may have, too.
+    rows are found, whose bounds are kept from then on. `beside` are columns of other tables that its files may have, too. `renames` are
+    columns that get another name before anything else, by their ids. A table that is `adopted` begins with files of others, and its schema
+    has the ids that they have.
     """
 
     table: TableName
@@ -242,6 +293,8 @@ class Change:
     is_published: bool = False
     keys: tuple[str, ...] = ()
     beside: tuple[Field, ...] = ()
+    adopted: Adopted | None = None
+    renames: Mapping[int, str] = field(default_factory=dict)
 
     @property
     def is_news(self) -> bool:

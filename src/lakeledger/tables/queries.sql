@@ -146,6 +146,9 @@ select * from expired_snapshots where tenant_id = :tenant_id and table_id = :tab
 -- name: get_snapshot
 select * from table_snapshots where tenant_id = :tenant_id and table_id = :table_id and version = :version
 
+-- name: expired_snapshot
+select * from expired_snapshots where tenant_id = :tenant_id and table_id = :table_id and version = :version
+
 -- name: snapshot_at
 select * from table_snapshots
  where tenant_id = :tenant_id and table_id = :table_id and committed_at <= :at
@@ -231,6 +234,13 @@ select table_files.file_path
   from table_files join tables on tables.table_id = table_files.table_id
  where tables.tenant_id = :tenant_id and tables.location = :location
 
+-- name: adopted_tables
+-- Those that began with files of others, wherever these are.
+select t.* from tables t
+ where t.tenant_id = :tenant_id
+   and exists (select 1 from table_metadata m where m.table_id = t.table_id and m.properties ->> 'adopted' is not null)
+ order by t.name_key
+
 -- name: tagged_snapshots
 -- Nobody takes from Iceberg the name of its own branch.
 select g.name, s.snapshot_id
@@ -279,6 +289,54 @@ select t.schema_name, t.table_name, s.version, s.operation, s.summary, s.batch_i
           from expired_snapshots where tenant_id = :tenant_id and run_id = :run_id) s
   join tables t on t.table_id = s.table_id
  order by s.committed_at, t.name_key
+
+-- name: versions_of_runs@sqlite
+select t.table_id, t.schema_name, t.table_name, s.version, s.operation, s.summary, s.run_id, s.committed_at
+  from (select table_id, version, operation, summary, run_id, committed_at
+          from table_snapshots where tenant_id = :tenant_id and run_id in (select value from json_each(:runs))
+        union all
+        select table_id, version, operation, summary, run_id, committed_at
+          from expired_snapshots where tenant_id = :tenant_id and run_id in (select value from json_each(:runs))) s
+  join tables t on t.table_id = s.table_id
+ order by t.name_key, s.version
+
+-- name: versions_of_runs@postgres
+select t.table_id, t.schema_name, t.table_name, s.version, s.operation, s.summary, s.run_id, s.committed_at
+  from (select table_id, version, operation, summary, run_id, committed_at
+          from table_snapshots where tenant_id = :tenant_id and run_id = any(array(select jsonb_array_elements_text(:runs)))
+        union all
+        select table_id, version, operation, summary, run_id, committed_at
+          from expired_snapshots where tenant_id = :tenant_id and run_id = any(array(select jsonb_array_elements_text(:runs)))) s
+  join tables t on t.table_id = s.table_id
+ order by t.name_key, s.version
+
+-- name: deletes
+select summary from table_snapshots where tenant_id = :tenant_id and table_id = :table_id and operation = 'delete'
+union all
+select summary from expired_snapshots where tenant_id = :tenant_id and table_id = :table_id and operation = 'delete'
+
+-- name: operation_of
+select operation from table_snapshots where tenant_id = :tenant_id and table_id = :table_id and version = :version
+union all
+select operation from expired_snapshots where tenant_id = :tenant_id and table_id = :table_id and version = :version
+
+-- name: files_of_versions@sqlite
+select * from table_files
+ where tenant_id = :tenant_id and table_id = :table_id and added_version in (select value from json_each(:versions))
+ order by added_version, file_path
+
+-- name: files_of_versions@postgres
+select * from table_files
+ where tenant_id = :tenant_id and table_id = :table_id
+   and added_version = any(array(select cast(each as bigint) from jsonb_array_elements_text(:versions) each))
+ order by added_version, file_path
+
+-- name: tables_of_source
+select t.schema_name, t.table_name from tables t
+ where t.tenant_id = :tenant_id
+   and (exists (select 1 from table_snapshots s where s.table_id = t.table_id and s.summary ->> 'source' = :source)
+        or exists (select 1 from expired_snapshots s where s.table_id = t.table_id and s.summary ->> 'source' = :source))
+ order by t.name_key
 
 -- name: find_publication
 select * from table_publications where tenant_id = :tenant_id and table_id = :table_id

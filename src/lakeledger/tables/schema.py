@@ -7,7 +7,8 @@ One that is `hidden` is in the files, and nobody but the ledger reads it; rows t
 from __future__ import annotations
 
 import re
-from collections.abc import Container, Iterable, Iterator, Sequence
+from collections.abc import Container, Iterable, Iterator, Mapping, Sequence
+from dataclasses import dataclass
 from typing import Any
 
 from lakeledger import codec
@@ -17,6 +18,8 @@ from lakeledger.errors import Conflict, Invalid
 ASIDE = "lakeledger_aside"
 # What the names of columns begin with that the ledger itself needs, and that nobody else sees.
 HIDDEN = "lakeledger_hidden"
+# The one by which rows are known by the file that they came from.
+SOURCE_FILE = f"{HIDDEN}_source_file"
 # The columns that a table which keeps the history of its rows fills itself.
 HISTORY = ("__START_AT", "__END_AT", "__CURRENT")
 
@@ -80,19 +83,43 @@ def reconcile(table: str, current: Schema, incoming: Schema, *, evolve: bool) ->
     With `evolve`, new columns come in, and a column may get a wider type.
     """
     known, given = _by_name(current), _by_name(incoming)
-    added = [given[key] for key in given if key not in known]
-    problems = [f"{known[key]['name']} is missing" for key in known if key not in given and not known[key].get("hidden")]
-    problems += [
-        f"{known[key]['name']} is {type_text(known[key]['type'])}, not {type_text(given[key]['type'])}"
-        for key in given
-        if key in known and not (_holds(known[key]["type"], given[key]["type"]) if evolve else known[key]["type"] == given[key]["type"])
-    ]
-    problems += [] if evolve else [f"{field['name']} is new" for field in added if not field.get("hidden")]
-    if problems:
-        hint = "" if evolve or not added else "; evolve=True lets new columns in"
-        raise Invalid(f"the data does not fit {table}: {', '.join(problems)}{hint}")
+    if problems := misfits(current, incoming, evolve=evolve):
+        raise Invalid(misfit_text(table, problems))
     kept = [{**field, "type": given[key]["type"]} if key in given else field for key, field in known.items()]
-    return {"type": "struct", "fields": kept + added}
+    return {"type": "struct", "fields": kept + [given[key] for key in given if key not in known]}
+
+
+@dataclass(frozen=True)
+class Misfit:
+    """A column that a table has and rows do not, or the other way round, or that they have with another type."""
+
+    name: str
+    known: Any = None
+    given: Any = None
+    is_hidden: bool = False
+
+    def words(self) -> str:
+        if self.given is None:
+            return f"{self.name} is missing"
+        return f"{self.name} is new" if self.known is None else f"{self.name} is {type_text(self.known)}, not {type_text(self.given)}"
+
+
+def misfits(current: Schema, incoming: Schema, *, evolve: bool) -> list[Misfit]:
+    """What of the incoming columns does not fit those of a table: missing ones, other types, then new ones."""
+    known, given = _by_name(current), _by_name(incoming)
+    found = [Misfit(field["name"], known=field["type"]) for key, field in known.items() if key not in given and not field.get("hidden")]
+    for key in (key for key in given if key in known):
+        before, after = known[key], given[key]
+        if not (_holds(before["type"], after["type"]) if evolve else before["type"] == after["type"]):
+            found.append(Misfit(before["name"], before["type"], after["type"], bool(before.get("hidden"))))
+    new = [] if evolve else [field for key, field in given.items() if key not in known and not field.get("hidden")]
+    return found + [Misfit(field["name"], given=field["type"]) for field in new]
+
+
+def misfit_text(table: str, problems: Sequence[Misfit], *, hint: bool = True) -> str:
+    """All that does not fit a table, in words."""
+    more = "; evolve=True lets new columns in" if hint and any(each.known is None for each in problems) else ""
+    return f"the data does not fit {table}: {', '.join(each.words() for each in problems)}{more}"
 
 
 def widens(narrow: Any, wide: Any) -> bool:
@@ -113,7 +140,9 @@ def differences(before: Schema | None, after: Schema) -> list[str]:
     new = {field["id"]: field for field in shown(after)["fields"]}
     words = [f"{field['name']} {type_text(field['type'])} added" for id_, field in new.items() if id_ not in old]
     words += [f"{field['name']} removed" for id_, field in old.items() if id_ not in new]
-    for id_ in old.keys() & new.keys():
+    for id_ in sorted(old.keys() & new.keys()):
+        if old[id_]["name"] != new[id_]["name"]:
+            words.append(f"{old[id_]['name']} renamed to {new[id_]['name']}")
         if old[id_]["type"] != new[id_]["type"]:
             words.append(f"{new[id_]['name']} widened from {type_text(old[id_]['type'])} to {type_text(new[id_]['type'])}")
     return words if before else []
@@ -137,6 +166,11 @@ def check_readable(table: str, schema: Schema, format_: str) -> None:
             raise Invalid(f"the data for {table} has columns that differ only in case: {', '.join(doubled)}")
         if format_ == "jsonl" and not str(type_.get("keyType", "string")).startswith("string"):
             raise Invalid(f"the data for {table} has a map whose keys are no text, which jsonl cannot give back: write it as parquet")
+
+
+def renamed(schema: Schema, names: Mapping[int, str]) -> Schema:
+    """The schema with other names of some columns, by their ids."""
+    return {**schema, "fields": [{**field, "name": names.get(field["id"], field["name"])} for field in schema["fields"]]}
 
 
 def column_names(schema: Schema) -> list[str]:

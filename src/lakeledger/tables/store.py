@@ -14,7 +14,19 @@ from lakeledger.db.queries import load
 from lakeledger.errors import Invalid, NotFound
 from lakeledger.names import TableName
 from lakeledger.runs.explain import Visible
-from lakeledger.tables.model import NO_NEWS, DataFile, Layout, Publication, Snapshot, Table, TableMetadata, TableStats, View
+from lakeledger.tables.model import (
+    NO_NEWS,
+    TAKEN_BACK,
+    Brought,
+    DataFile,
+    Layout,
+    Publication,
+    Snapshot,
+    Table,
+    TableMetadata,
+    TableStats,
+    View,
+)
 from lakeledger.tables.schema import Schema
 
 sql = load("lakeledger.tables")
@@ -135,6 +147,39 @@ def versions_of_run(tx: Transaction, run_id: str) -> list[Visible]:
     ]
 
 
+def origin(tx: Transaction, table: Table) -> Snapshot:
+    """The first version of a table, also if it has expired."""
+    if row := tx.one(sql.get_snapshot, table_id=table.table_id, version=1):
+        return Snapshot(**row)
+    return _expired(tx.one(sql.expired_snapshot, table_id=table.table_id, version=1) or {})
+
+
+def versions_of_runs(tx: Transaction, run_ids: list[str]) -> list[Brought]:
+    """What these runs have committed, by table and in order, also with versions that have expired."""
+    return [Brought(**row) for row in tx.all(sql.versions_of_runs, runs=run_ids)]
+
+
+def versions_taken_back(tx: Transaction, table_id: str) -> set[int]:
+    """The versions of a table whose rows a later one took back."""
+    return {version for row in tx.all(sql.deletes, table_id=table_id) for version in row["summary"].get(TAKEN_BACK, ())}
+
+
+def operation_of(tx: Transaction, table_id: str, version: int) -> str | None:
+    """What a version did, also one that has expired."""
+    row = tx.one(sql.operation_of, table_id=table_id, version=version)
+    return row["operation"] if row else None
+
+
+def files_of_versions(tx: Transaction, table_id: str, versions: list[int]) -> list[DataFile]:
+    """The files that these versions added, as far as they are known, live and retired."""
+    return [DataFile(**row) for row in tx.all(sql.files_of_versions, table_id=table_id, versions=versions)]
+
+
+def tables_of_source(tx: Transaction, source: str) -> list[TableName]:
+    """The tables that a source has brought rows to, ever."""
+    return [TableName(row["schema_name"], row["table_name"]) for row in tx.all(sql.tables_of_source, source=source)]
+
+
 def find_snapshot(tx: Transaction, table: Table, snapshot_id: str) -> Snapshot | None:
     """The snapshot with that id, or None."""
     row = tx.one(sql.find_snapshot, table_id=table.table_id, snapshot_id=snapshot_id)
@@ -236,6 +281,11 @@ def files_at(tx: Transaction, table: Table, version: int, limit: int | None = No
 def files(tx: Transaction, table: Table) -> list[DataFile]:
     """Every file the registry knows, live and retired."""
     return [DataFile(**row) for row in tx.all(sql.all_files, table_id=table.table_id)]
+
+
+def adopted(tx: Transaction) -> list[Table]:
+    """The tables that began with files of others, outside of the warehouse."""
+    return [Table(**row) for row in tx.all(sql.adopted_tables)]
 
 
 def known_paths(tx: Transaction, location: str) -> set[str]:

@@ -38,6 +38,16 @@ class Sweep:
     deleted: bool
 
 
+@dataclass(frozen=True)
+class _Place:
+    """A folder that may have files of crashed runs: of the warehouse, or of a table that others had begun, where only our runs count."""
+
+    storage: Storage
+    prefix: str
+    location: str
+    table: TableName
+
+
 def sweep(
     handle: Store,
     worker: Worker,
@@ -51,6 +61,8 @@ def sweep(
 ) -> Sweep:
     """Find, and with `delete` remove, what crashed writes left in the tenant's part of the warehouse, or `only` in some tables' folders.
 
+    In places of tables that others had begun, only files of the ledger's own runs are looked at.
+
     A run's files are left over once it can no longer commit and the grace time has passed. With `delete`, runs of lost workers are ended
     first, so that they cannot.
     """
@@ -58,18 +70,21 @@ def sweep(
         began = tx.now
         if delete:
             recovery.recover(tx, worker, note_lost)
+        adopted = store.adopted(tx)
     storage = Storage(warehouse, s3)
     leftovers: list[Leftover] = []
-    folders, young = [folder for folder in _table_folders(storage) if only is None or folder in only], set[str]()
-    for folder in folders:
-        found, empty, kept = _leftovers(handle, worker, storage, folder, grace)
+    folders = [_Place(storage, f"{folder}/", folder, TableName(*folder.split("/"))) for folder in _table_folders(storage)]
+    places = [*folders, *(_Place(Storage(table.location, s3), "", table.location, table.name) for table in adopted)]
+    young = set[str]()
+    for place in (each for each in places if only is None or each.location in only):
+        found, empty, kept = _leftovers(handle, worker, place, grace)
         leftovers += found
         young |= kept
         if delete:
             for leftover in found:
-                storage.remove(f"{folder}/{leftover.path}")
+                place.storage.remove(f"{place.prefix}{leftover.path}")
             for path in empty:
-                storage.remove_folder(f"{folder}/{path}")
+                place.storage.remove_folder(f"{place.prefix}{path}")
     if delete and only is None:
         with handle.write() as tx:
             if folders or not store.list_page(tx, 1):  # A warehouse that is not mounted has nothing to sweep now, but later.
@@ -83,20 +98,18 @@ def _table_folders(storage: Storage) -> Iterator[str]:
             yield f"{schema}/{table}"
 
 
-def _leftovers(
-    handle: Store, worker: Worker, storage: Storage, folder: str, grace: timedelta
-) -> tuple[list[Leftover], list[str], set[str]]:
+def _leftovers(handle: Store, worker: Worker, place: _Place, grace: timedelta) -> tuple[list[Leftover], list[str], set[str]]:
     """The files to delete in one table's folder, the folders of dead runs that are empty then, and the runs whose files are too young."""
-    name = TableName(*folder.split("/"))
+    storage, name = place.storage, place.table
     # First who may still write, then what is there, then what is known: a run that is dead at the first look adds nothing later.
-    runs = storage.folders(f"{folder}/{DATA}")
+    runs = storage.folders(f"{place.prefix}{DATA}")
     with handle.read() as tx:
         dead = {run_id for run_id in runs if _is_dead(tx, run_id, worker)}
         oldest = tx.now - grace
-    present = [_relative(file, folder) for file in storage.files(f"{folder}/{DATA}")]
+    present = [_relative(file, place.prefix) for file in storage.files(f"{place.prefix}{DATA}")]
     with handle.read() as tx:
         table = store.find(tx, name)
-        known = store.known_paths(tx, folder)
+        known = store.known_paths(tx, place.location)
     found = [file for file in present if run_of(file.path) in dead and file.path not in known and file.modified_at <= oldest]
     wanted = [file for file in found if not _belongs_to_known(file, known)]
     gone = {file.path for file in wanted}
@@ -106,8 +119,8 @@ def _leftovers(
     return leftovers, [f"{DATA}/{run_id}" for run_id in sorted(dead - kept)], young
 
 
-def _relative(file: StoredFile, folder: str) -> StoredFile:
-    return StoredFile(file.path.removeprefix(f"{folder}/"), file.size, file.modified_at)
+def _relative(file: StoredFile, prefix: str) -> StoredFile:
+    return StoredFile(file.path.removeprefix(prefix), file.size, file.modified_at)
 
 
 def _belongs_to_known(file: StoredFile, known: set[str]) -> bool:

@@ -49,8 +49,11 @@ def verify(handle: Store, worker: Worker, warehouse: str, name: TableName, s3: S
     with handle.read() as tx:
         table = store.get(tx, name).placed(warehouse)
         known = store.files(tx, table)
+        metadata = store.metadata(tx, table)
     storage = Storage(table.location, s3)
     present = {file.path: file for file in storage.files(DATA) if not file.is_bookkeeping}
+    if metadata and metadata.adopted_version is not None:
+        present = _without_foreign(storage, known)
     # What was committed, or is being written, since the first look is nobody's fault.
     # So are the files of another table that lives in the same place.
     with handle.read() as tx:
@@ -65,6 +68,16 @@ def verify(handle: Store, worker: Worker, warehouse: str, name: TableName, s3: S
         for start in range(0, len(missing), CHECKSUMS_AT_A_TIME):
             fill_in(handle, table, missing[start : start + CHECKSUMS_AT_A_TIME], s3)
     return Verification(table, len(known), sorted(findings, key=lambda finding: (finding.problem, finding.path)))
+
+
+def _without_foreign(storage: Storage, known: list[DataFile]) -> dict[str, StoredFile]:
+    """What is there of a table that others have written: its files, and those of the ledger's runs. Whatever else is there is theirs."""
+    registered, runs = {file.file_path for file in known}, {file.run_id for file in known}
+
+    def is_of_a_run(file: StoredFile) -> bool:
+        return file.path.startswith(f"{DATA}/") and run_of(file.path) in runs and not file.is_bookkeeping
+
+    return {file.path: file for file in storage.files() if file.path in registered or is_of_a_run(file)}
 
 
 def compare(known: list[DataFile], present: dict[str, StoredFile], writing: set[str]) -> list[Finding]:

@@ -125,5 +125,6 @@ def find(tx: Transaction) -> Remembered | None:
 
 
 def _missing(storage: Storage, newest: list[Row]) -> list[str]:
-    wanted = {f"{row['location']}/{row['file_path']}": f"{row['schema_name']}.{row['table_name']}" for row in newest}
+    inside = [row for row in newest if not (locations.is_url(row["location"]) or row["location"].startswith("/"))]
+    wanted = {f"{row['location']}/{row['file_path']}": f"{row['schema_name']}.{row['table_name']}" for row in inside}
     return [table for path, table in wanted.items() if not storage.has(path)]

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
 from contextlib import AbstractContextManager
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from typing import TYPE_CHECKING, Any, Literal, Protocol
 
 from lakeledger.commit import Effect
@@ -12,9 +12,10 @@ from lakeledger.errors import Failed
 from lakeledger.pipelines import Context
 from lakeledger.pipelines.apply.changes import Changes
 from lakeledger.pipelines.effects import NO_VOLUME, Volume
+from lakeledger.pipelines.naming import AS_IS, Naming
 from lakeledger.runs import Counters
 from lakeledger.sync import Advance, Source
-from lakeledger.tables import Layout, NewFile, Table, TableMetadata, TableName
+from lakeledger.tables import Change, Layout, NewFile, Table, TableMetadata, TableName
 from lakeledger.tables.model import Operation, Part, Retired
 from lakeledger.tables.schema import Schema
 
@@ -29,12 +30,14 @@ __all__ = [
     "Write",
 ]  # fmt: skip
 
-Mode = Literal["append", "overwrite", "overwrite_partitions", "insert_only", "merge", "sync", "scd2"]
+Mode = Literal["append", "overwrite", "overwrite_partitions", "exchange", "insert_only", "merge", "sync", "scd2"]
 
 # What becomes of columns that the table does not have, or has with another type: see `drift`.
 Drift = Literal["freeze", "evolve", "rescue", "drop"]
 
-_OPERATIONS: dict[str, Operation] = {"append": "append", "insert_only": "append", "merge": "merge", "scd2": "merge", "sync": "sync"}
+_OPERATIONS: dict[str, Operation] = {
+    "append": "append", "insert_only": "append", "exchange": "exchange", "merge": "merge", "scd2": "merge", "sync": "sync",
+}  # fmt: skip
 
 
 @dataclass(frozen=True)
@@ -91,10 +94,12 @@ class Write:
     registered with the rows; `effects` become visible with them, too. `confirm` has a last look, after the files are written, and raises
     if they should not become visible. `look` says what to measure in the one pass that writes the rows, and which to set aside; `judge`
     sees that before the commit, and refuses the rows by raising (Refused, with why), or adds effects. Only what `is_ingestion` is told
-    as such, with what is known of the slice of the source (`volume`). `metadata` says when other engines see it, if not as the table or
-    the ledger does. `changes` says how rows are matched with those of the table, for the modes that do. `drift` says what becomes of
-    columns that the table does not have; those that are `optional_columns` may be missing then. If `look` sets bad rows aside, no table
-    gets the columns that say why one is bad.
+    as such, with what is known of the slice of the source (`volume`), and of its bad rows and their limits (`guardrails`). `metadata`
+    says when other engines see it, if not as the table or the ledger does. `changes` says how rows are matched with those of the table,
+    for the modes that do. `drift` says what becomes of columns that the table does not have; those that are `optional_columns` may be
+    missing then. `naming` says which columns of the table those of the rows are. If `look` sets bad rows aside, no table gets the columns
+    that say why one is bad. For exchange, `replaces` are the keys of the files whose rows leave the table. Rows that another table had so
+    far leave it in the same commit: `takes` gives that change, once the rows are written and judged.
     """
 
     table: TableName
@@ -114,10 +119,14 @@ class Write:
     is_ingestion: bool = True
     metadata: str | None = None
     volume: Volume = NO_VOLUME
+    guardrails: Callable[[Saved], Mapping[str, Any]] | None = None
     changes: Changes | None = None
     drift: Drift = "freeze"
     optional_columns: tuple[str, ...] = ()
+    naming: Naming = AS_IS
     sets_bad_rows_aside: bool = False
+    replaces: frozenset[str] = frozenset()
+    takes: Callable[[], Change] | None = None
 
     @property
     def moves(self) -> list[Advance]:
@@ -135,13 +144,21 @@ class Write:
 
 @dataclass(frozen=True)
 class Target:
-    """The table as it was when the write was planned."""
+    """The table as it was when the write was planned, but for the columns that it renames, by their ids; `before` is its very schema."""
 
     table: Table | None
     metadata: TableMetadata | None
     location: str
     layout: Layout
     publishing: str = "async"
+    before: Schema | None = None
+    renames: Mapping[int, str] = field(default_factory=dict)
+
+    def renamed(self, names: Mapping[int, str]) -> Target:
+        """The same with further columns renamed."""
+        if self.metadata is None or not names:
+            return self
+        return replace(self, metadata=self.metadata.renamed(names), renames={**self.renames, **names})
 
     @property
     def base_version(self) -> int:
@@ -152,13 +169,15 @@ class Target:
 class Outcome:
     """What the rows did: the part of the table that leaves it for them, and how many are new, changed and gone.
 
-    `summary` is kept with the table's version. If it `changes_nothing`, the version has no files, and those that were written are removed.
+    `summary` is kept with the table's version, `deduplication` with the volume of the load. If it `changes_nothing`, the version has no
+    files, and those that were written are removed.
     """
 
     retires: Retired | None
     counters: Counters
     summary: Mapping[str, Any] = field(default_factory=dict)
     changes_nothing: bool = False
+    deduplication: Mapping[str, int] | None = None
 
 
 @dataclass(frozen=True)
@@ -227,7 +246,7 @@ class Apply(Protocol):
 
 @dataclass(frozen=True)
 class Way:
-    """A way of writing, and how it takes the rows of a run. `prepare` raises Invalid for rows that cannot be written so."""
+    """A way of writing, and how it takes rows. `prepare` raises Invalid for rows that cannot be written so."""
 
     apply: Apply
-    prepare: Callable[[DataFrame, Write, Target, str], Incoming]
+    prepare: Callable[[DataFrame, Write, Target], Incoming]

@@ -13,6 +13,8 @@ from lakeledger.tables import DataFile, Files
 if TYPE_CHECKING:
     from pyspark.sql import Column
 
+    from lakeledger.pipelines.apply.batch import Batch
+
 _COUNTED = (NEW, SAME, TOUCHED, UPDATE)
 
 
@@ -23,13 +25,24 @@ def counts() -> dict[str, Column]:
     return {verdict: F.count_if(F.col(VERDICT) == verdict) for verdict in _COUNTED}
 
 
-def outcome(touched: Sequence[DataFile], saved: Saved, rows: int) -> Outcome:
-    """What so many rows did, once the touched files were written again."""
+def outcome(touched: Sequence[DataFile], saved: Saved, batch: Batch, *, is_history: bool = False) -> Outcome:
+    """What the rows of a batch did, once the touched files were written again."""
     seen = {verdict: int(saved.measured.get(verdict) or 0) for verdict in _COUNTED}
     inserted, updated, unchanged = seen[NEW], seen[UPDATE], seen[SAME] + seen[TOUCHED]
     deleted = sum(file.row_count for file in touched) - (saved.rows - inserted)
-    counters = Counters(processed=rows, inserted=inserted, updated=updated, deleted=deleted)
+    counters = Counters(processed=batch.rows, inserted=inserted, updated=updated, deleted=deleted)
     summary = {"inserted": inserted, "updated": updated, "deleted": deleted, "unchanged": unchanged}
+    told = deduplication(batch, None if is_history else inserted + updated + deleted)
     if not (inserted or updated or deleted or seen[TOUCHED]):
-        return Outcome(None, counters, summary, changes_nothing=True)
-    return Outcome(Files(frozenset(file.file_path for file in touched)) if touched else None, counters, summary)
+        return Outcome(None, counters, summary, changes_nothing=True, deduplication=told)
+    return Outcome(Files(frozenset(file.file_path for file in touched)) if touched else None, counters, summary, deduplication=told)
+
+
+def deduplication(batch: Batch, changed: int | None) -> dict[str, int]:
+    """How many rows were given and how many were left when there was one for each key (of a history: for each key and sequence).
+
+    Those `without_effect` came late, or are what the table has already; of a history it is not told.
+    """
+    left = batch.keys + batch.truncates
+    told = {"rows": batch.rows, "kept": left, "duplicates": max(batch.rows - left, 0)}
+    return told if changed is None else {**told, "without_effect": max(batch.keys - changed, 0)}

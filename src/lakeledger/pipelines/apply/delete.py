@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from dataclasses import dataclass
 from decimal import Decimal
 from typing import TYPE_CHECKING, Any
 
@@ -23,10 +24,65 @@ from lakeledger.tables.model import Keys
 from lakeledger.tables.schema import shown
 
 if TYPE_CHECKING:
-    from pyspark.sql import DataFrame
+    from pyspark.sql import Column, DataFrame, SparkSession
     from sqlglot import exp
 
 _INTEGERS = ("byte", "short", "integer", "long")
+
+
+@dataclass(frozen=True)
+class Found:
+    """The rows for which a condition is true: how many each file has. What is left of those files has to be written again."""
+
+    name: TableName
+    target: Target
+    known: Known
+    session: SparkSession
+    condition: Column
+    files: list[DataFile]
+    hits: dict[str, int]
+
+    @property
+    def count(self) -> int:
+        return sum(self.hits.values())
+
+    @property
+    def split(self) -> list[DataFile]:
+        """The files that also have other rows."""
+        return [file for file in self.files if self.hits[file.file_path] < file.row_count]
+
+    def rows(self) -> DataFrame:
+        """The rows themselves, of which there is one at least."""
+        return _named(self.known.rows(self.session, self.files), self.known).where(self.condition).drop("t_file")
+
+    def rest(self) -> tuple[DataFrame, Shape]:
+        """The other rows of the split files, of which there is one at least, and what they look like in files."""
+        from pyspark.sql import functions as F
+
+        fields = self.known.schema["fields"]
+        kept = _named(self.known.rows(self.session, self.split), self.known, with_hidden=True)
+        kept = kept.where(~F.coalesce(self.condition, F.lit(False)))
+        frame = kept.select(*(F.col(quote(_stored(field))).alias(str(place)) for place, field in enumerate(fields)))
+        columns = {f"{place}": field["physical_name"] for place, field in enumerate(fields)}
+        return frame, Shape(self.known.schema, columns, keys=self.target.metadata.keys if self.target.metadata else ())
+
+    def without(self, saved: Saved, **more: Any) -> Change:
+        """The table without the rows, once the others are written again. Raises Failed if they are not those."""
+        if saved.rows != sum(file.row_count for file in self.files) - self.count:
+            told = f"{saved.rows} rows of {self.name} are left, not those for which the condition is not true"
+            raise Failed(f"{told}: nothing was deleted")
+        return Change(
+            table=self.name,
+            location=self.target.location,
+            operation="delete",
+            schema=self.known.schema,
+            layout=self.target.layout,
+            files=saved.files,
+            retires=Files(frozenset(self.hits)) if self.hits else None,
+            base_version=self.known.version,
+            schema_version=self.target.metadata.schema_version if self.target.metadata else None,
+            **more,
+        )
 
 
 def delete(context: Context, name: TableName, where: str, fence: Fence, metadata: str | None = None) -> Committed:
@@ -34,45 +90,30 @@ def delete(context: Context, name: TableName, where: str, fence: Fence, metadata
     from pyspark.sql import functions as F
 
     _check(where)
-    target, known = _look(context, name, metadata)
-    wanted = pruned(known.files, known.schema, where)
-    session = context.sessions.to_merge(context.sessions.to_load(context.spark))
-    hits: dict[str, int] = {}
-    files: list[DataFile] = []
-    if wanted:
-        rows = _named(known.rows(session, wanted), known)
-        found = rows.where(F.expr(where)).groupBy("t_file").count().collect()
-        by_name = known.find(row[0] for row in found)
-        files = list(by_name.values())
-        hits = {by_name[row[0]].file_path: row[1] for row in found}
-    left = [file for file in files if hits[file.file_path] < file.row_count]
-    deleted = sum(hits.values())
+    found = find(context, name, lambda: F.expr(where), where, metadata)
 
     def plan(saved: Saved) -> Planned:
-        if saved.rows != sum(file.row_count for file in files) - deleted:
-            raise Failed(f"{saved.rows} rows of {name} are left, not those for which the condition is not true: nothing was deleted")
-        change = Change(
-            table=name,
-            location=target.location,
-            operation="delete",
-            schema=known.schema,
-            layout=target.layout,
-            files=saved.files,
-            retires=Files(frozenset(hits)) if hits else None,
-            base_version=known.version,
-            counters=Counters(processed=deleted, deleted=deleted),
-            summary={"where": where, "deleted": deleted},
-            schema_version=target.metadata.schema_version if target.metadata else None,
-        )
-        return Planned([change])
+        told, counted = {"where": where, "deleted": found.count}, Counters(processed=found.count, deleted=found.count)
+        return Planned([found.without(saved, counters=counted, summary=told)])
 
-    if not left:
-        return _without_files(context, fence, target, plan(Saved([])))
-    kept = _named(known.rows(session, left), known, with_hidden=True).where(~F.coalesce(F.expr(where), F.lit(False))).drop("t_file")
-    columns = {f"{place}": field["physical_name"] for place, field in enumerate(known.schema["fields"])}
-    frame = kept.select(*(F.col(quote(_stored(field))).alias(str(place)) for place, field in enumerate(known.schema["fields"])))
-    shape = Shape(known.schema, columns, keys=target.metadata.keys if target.metadata else ())
-    return put(context, fence, frame, shape, target, plan, placed=True).tables[0]
+    if not found.split:
+        return _without_files(context, fence, found.target, plan(Saved([])))
+    frame, shape = found.rest()
+    return put(context, fence, frame, shape, found.target, plan, placed=True).tables[0]
+
+
+def find(context: Context, name: TableName, where: Callable[[], Column], prune_by: str, metadata: str | None = None) -> Found:
+    """The rows of a table for which a condition is true. `prune_by` is true for all of them, in SQL. Raises NotFound or Conflict."""
+    target, known = _look(context, name, metadata)
+    wanted = pruned(known.files, known.schema, prune_by)
+    session = context.sessions.to_merge(context.sessions.to_load(context.spark))
+    condition = where()  # Spark makes columns only once it is there.
+    if not wanted:
+        return Found(name, target, known, session, condition, [], {})
+    counted = _named(known.rows(session, wanted), known).where(condition).groupBy("t_file").count().collect()
+    by_name = known.find(row[0] for row in counted)
+    hits = {by_name[row[0]].file_path: row[1] for row in counted}
+    return Found(name, target, known, session, condition, list(by_name.values()), hits)
 
 
 def pruned(files: Sequence[DataFile], schema: Mapping[str, Any], where: str) -> list[DataFile]:
@@ -131,7 +172,7 @@ def _check(where: str) -> None:
     if tree.find(exp.Query):
         raise Invalid(f"the condition {where!r} asks another table: read the values before, and name them")
     if restless:
-        raise Invalid(f"the condition {where!r} asks the clock or chance: write the value that is meant")
+        raise Invalid(f"the condition {where!r} asks the clock or chance: write the value itself")
 
 
 def _parts(where: str, fields: Mapping[str, Mapping[str, Any]]) -> Iterator[Keys]:

@@ -53,7 +53,7 @@ def events_of(table: TableName) -> TableName:
     return TableName(table.schema, f"{table.table}__events")
 
 
-def prepare(frame: DataFrame, spec: Write, target: Target, run_id: str) -> Incoming:
+def prepare(frame: DataFrame, spec: Write, target: Target) -> Incoming:
     """Rows for merge, insert_only, sync and scd2. Raises Invalid."""
     changes = changes_of(spec)
     watched = _with_meaning(frame, changes)
@@ -62,7 +62,7 @@ def prepare(frame: DataFrame, spec: Write, target: Target, run_id: str) -> Incom
     reading = _read(given, every, spec, changes, target)
     _check(reading, spec, changes, target)
     kept = [*reading.fields, *_more(reading, spec, changes, target)]
-    return Incoming(watched, {"type": "struct", "fields": kept}, tuple(_asides(given, reading, spec, changes, target, run_id)))
+    return Incoming(watched, {"type": "struct", "fields": kept}, tuple(_asides(reading, spec, changes, target)))
 
 
 def visible_sequence(fields: Sequence[Field], changes: Changes) -> str | None:
@@ -172,16 +172,11 @@ def _field(name: str, type_: Any, *, hidden: bool = False) -> Field:
     return {"name": name, "type": type_, "nullable": True, "metadata": {}, **({"hidden": True} if hidden else {})}
 
 
-def _asides(given: list[Field], reading: Reading, spec: Write, changes: Changes, target: Target, run_id: str) -> list[Aside]:
+def _asides(reading: Reading, spec: Write, changes: Changes, target: Target) -> list[Aside]:
+    """What is remembered beside the table: what was deleted, and what a history does not show."""
     from pyspark.sql import functions as F
 
     made = []
-    if changes.quarantine:
-        has_sequence = changes.sequence_by is not None
-        is_row = ~F.col(TRUNCATES) if has_sequence else F.lit(True)
-        reasons = {f"key {key} is NULL": is_row & F.col(quote(key)).isNull() for key in changes.keys}
-        reasons |= {"the sequence is NULL": F.col(SEQUENCE).isNull()} if has_sequence else {}
-        made.append(quarantine.bad_rows(spec.table, [field["name"] for field in given], reasons, run_id))
     never = F.lit(False)
     keys = {stored_key(key, target): F.col(quote(key)) for key in changes.keys}
     if spec.mode == "merge" and any(each is not None for each in _conditions(changes)):

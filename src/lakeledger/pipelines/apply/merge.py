@@ -154,7 +154,7 @@ class _Plan:
         reads = "all" if is_whole or batch.truncates else part(batch, self.known.files)
         return Rewrite(
             frame,
-            lambda saved: outcome(touched, saved, batch.rows),
+            lambda saved: outcome(touched, saved, batch),
             reads,
             self.memory.reads(self.given, batch),
             batch.measured,

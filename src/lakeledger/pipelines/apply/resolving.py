@@ -97,7 +97,7 @@ def resolve(sides: Sides, joined: DataFrame) -> DataFrame:
     lives = lives.where(F.col("t_lives") | F.col("b_lives"))
     chosen = _by_column(sides) if columns.is_partial else _whole(sides)
     made = {f"c{place}": chosen[place] for place in range(len(columns.names))}
-    settled = lives.withColumns({"b_wins": _wins(sides)} if not columns.is_partial else {}).withColumns(made)
+    settled = (lives if columns.is_partial else lives.withColumn("b_wins", _wins(sides))).withColumns(made)
     shown = [place for place in range(len(columns.names)) if place not in columns.computed]
     is_same = same((F.col(f"c{place}"), F.col(f"t{place}"), columns.types[place]) for place in shown if place not in columns.keys)
     is_still = same((F.col(f"c{place}"), F.col(f"t{place}"), columns.types[place]) for place in sorted(columns.computed))

@@ -145,7 +145,7 @@ class _Plan:
         read = part(batch, self.kept.files if self.kept else [], self._kept_keys) if self.kept else ("all" if batch.keys else None)
         return Rewrite(
             frame,
-            lambda saved: outcome(touched, saved, batch.rows),
+            lambda saved: outcome(touched, saved, batch, is_history=True),
             "all" if batch.truncates else part(batch, self.known.files),
             beside(events_of(self.given.spec.table), self.kept, "all" if cuts and read is not None else read),
             batch.measured,
@@ -348,7 +348,7 @@ class _Plan:
             is_there = ~F.col("deleted") & ~F.array_contains("unset", columns.physical[place])
             carried[f"w{place}"] = F.col(f"v{place}")
             filled[f"v{place}"] = F.last(F.when(is_there, F.struct(F.col(f"v{place}").alias("v"))), ignorenulls=True).over(living)["v"]
-        return events.withColumns(carried).withColumns(filled)
+        return events.withColumns(carried).withColumns(filled) if columns.values else events  # Connect refuses to add none
 
     def _written(self, made: DataFrame) -> DataFrame:
         """Versions and events under the names that they are written by."""

@@ -11,16 +11,18 @@ from lakeledger.pipelines.quarantine import own_columns
 from lakeledger.runs import Counters
 from lakeledger.tables import Partitions
 from lakeledger.tables.model import Part
-from lakeledger.tables.schema import normalise
+from lakeledger.tables.schema import SOURCE_FILE, normalise
 
 if TYPE_CHECKING:
     from pyspark.sql import DataFrame
 
 
-def as_given(frame: DataFrame, spec: Write, target: Target, run_id: str) -> Incoming:  # noqa: ARG001 - whatever is to be written
-    """The rows as they are; if bad ones are set aside, without what only says why one is bad."""
+def as_given(frame: DataFrame, spec: Write, target: Target) -> Incoming:  # noqa: ARG001 - whatever is to be written
+    """The rows as they are; if bad ones are set aside, without what only says why one is bad. What tells their files apart is hidden."""
     given = normalise(frame.schema.jsonValue())
-    return Incoming(frame, own_columns(given) if spec.sets_bad_rows_aside else given)
+    own = own_columns(given) if spec.sets_bad_rows_aside else given
+    known = [{**field, "hidden": True} for field in given["fields"] if field["name"] == SOURCE_FILE]
+    return Incoming(frame, {**own, "fields": [*(field for field in own["fields"] if field["name"] != SOURCE_FILE), *known]})
 
 
 def append(context: Context, given: Given) -> AbstractContextManager[Rewrite]:  # noqa: ARG001 - nothing is read

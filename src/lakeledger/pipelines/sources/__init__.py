@@ -5,12 +5,13 @@ from __future__ import annotations
 from collections.abc import Callable
 from contextlib import AbstractContextManager
 from dataclasses import dataclass, field
-from typing import TYPE_CHECKING, Any, Protocol
+from typing import TYPE_CHECKING, Any, Protocol, runtime_checkable
 
 from lakeledger.commit import Effect
 from lakeledger.db import Store
 from lakeledger.errors import Invalid
 from lakeledger.names import TableName
+from lakeledger.pipelines.breaking import Accepted, accepted
 from lakeledger.pipelines.effects import NO_VOLUME, Volume
 from lakeledger.sync import Advance, Marker, SourceFile
 from lakeledger.sync import Source as SourceName
@@ -51,6 +52,13 @@ class Seen:
         with self._store.read() as tx:
             return positions.files(tx, self.marker)
 
+    def row_keys(self) -> dict[str, str]:
+        """By which the rows of the files are found that were read so, by path."""
+        if self.marker is None:
+            return {}
+        with self._store.read() as tx:
+            return positions.row_keys(tx, self.marker)
+
     @property
     def given_columns(self) -> Schema | None:
         """The table's columns without those that the ledger fills itself: the sequence, and a history's times."""
@@ -58,6 +66,10 @@ class Seen:
             return None
         fields = [field for field in shown(self.metadata.schema)["fields"] if field["name"] not in HISTORY]
         return {**self.metadata.schema, "fields": fields}
+
+    def accepted(self) -> Accepted:
+        """What somebody accepted of changes of the source."""
+        return accepted(self._store, self.source)
 
     def origins(self) -> set[str | None]:
         """The sources that brought rows into the table, ever, by their names; None stands for rows that no source brought."""
@@ -100,7 +112,8 @@ class Reading:
     version of the target that the rows are computed from. `summary` is kept with the table's version, `detail` with the step, and
     `volume` says which rows they are. Rows that are a slice of the source must not replace a table, and those of which `repeats` says
     why they may be in the table already must not be appended. `wanted` is what was asked for: a source that knows nothing of windows or
-    full refreshes gives news, and is then not taken for what it is not.
+    full refreshes gives news, and is then not taken for what it is not. Rows that are `is_named` have the names of the table already.
+    `replaces` are the keys of files whose rows these take the place of, with what else is new.
     """
 
     frame: Callable[[SparkSession], AbstractContextManager[DataFrame]] | None
@@ -116,6 +129,8 @@ class Reading:
     is_slice: bool = False
     wanted: Wanted = NEWS
     repeats: str | None = None
+    replaces: frozenset[str] = frozenset()
+    is_named: bool = False
 
 
 class Source(Protocol):
@@ -128,6 +143,15 @@ class Source(Protocol):
 
     def plan(self, seen: Seen) -> Reading | None:
         """What is new since the ledger last saw the source, or None. Raises Invalid for what must not be read."""
+        ...
+
+
+@runtime_checkable
+class Samples(Protocol):
+    """A source that has a quicker way to a few of its rows than to plan a load of all and to take some."""
+
+    def sample(self, rows: int) -> Reading:
+        """At least so many rows, if it has them. Registers, moves and makes nothing. Raises Invalid."""
         ...
 
 

@@ -30,6 +30,14 @@ BITS |= {f"uint{bits}": bits + 1 for bits in (8, 16, 32, 64)}  # without a sign:
 LINE_OPTIONS = ("encoding", "linesep")
 
 
+class Differs(Invalid):
+    """A file has other columns than it is read for: which are `missing`, and whether that `is_inside` a column."""
+
+    def __init__(self, message: str, missing: Sequence[str], *, is_inside: bool) -> None:
+        super().__init__(message)
+        self.missing, self.is_inside = tuple(missing), is_inside
+
+
 @dataclass(frozen=True)
 class Struct:
     """The columns of a schema, or the fields of a struct in one of them, also in an array or as the values of a map."""
@@ -197,13 +205,25 @@ def _differs(struct: Struct, expected: Expected) -> Column:
 def _compare(path: str, struct: Struct, found: Sequence[str], expected: Expected, key: Callable[[str], str]) -> None:
     has, knows = {key(name) for name in found}, {key(name) for name in struct.names}
     if missing := [struct.path(name) for name in expected.required(struct) if key(name) not in has]:
-        there = ", ".join(struct.path(name) for name in found) or "none"
-        raise Invalid(
-            f"{path} lacks the column {', '.join(missing)}: it has {there}; correct the file or the source's schema, "
-            f"or add it to optional_columns if it may be missing"
-        )
+        raise Differs(lacks(path, missing, [struct.path(name) for name in found]), missing, is_inside=bool(struct.place))
     if not expected.allow_new and (new := [struct.path(name) for name in found if key(name) not in knows]):
-        raise Invalid(f"{path} has new columns that the table does not have: {', '.join(new)}; declare the schema to leave them out")
+        message = f"{path} has new columns that the table does not have: {', '.join(new)}; declare the schema to leave them out"
+        raise Differs(message, (), is_inside=bool(struct.place))
+
+
+def file_path() -> Column:
+    """The file that a row was read from. Spark gives it as part of a URL."""
+    from pyspark.sql import functions as F
+
+    return F.url_decode(F.replace(F.col("_metadata.file_path"), F.lit("+"), F.lit("%2B")))
+
+
+def lacks(path: str, missing: Sequence[str], found: Sequence[str]) -> str:
+    """That a file lacks columns, in words."""
+    return (
+        f"{path} lacks the column {', '.join(missing)}: it has {', '.join(found) or 'none'}; correct the file or the source's schema, "
+        f"or add it to optional_columns if it may be missing"
+    )
 
 
 def _word(type_: Any) -> str:

@@ -6,7 +6,7 @@ Everything is read on Spark. One pass finds which tables and schemas there are a
 from __future__ import annotations
 
 import json
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import asdict, dataclass, field, replace
 from functools import cached_property
@@ -94,31 +94,40 @@ class DebeziumFiles:
         return replace(
             reading,
             frame=lambda spark: self._frame(spark, read, seen, detail),
+            is_named=False,
             batch_id=codec.digest([reading.batch_id, asdict(self.config)]) if reading.batch_id else None,
             detail=detail,
         )
 
+    def sample(self, rows: int) -> Reading:  # noqa: ARG002 - nobody knows how many events a file has
+        """The events of the first files."""
+        read = self.found.first_files()
+        detail: dict[str, Any] = {"files": len(read)}
+        return Reading(frame=lambda spark: self._frame(spark, read, None, detail), detail=detail)
+
     @contextmanager
-    def _frame(self, spark: SparkSession, read: list[SourceFile], seen: Seen, detail: dict[str, Any]) -> Iterator[DataFrame]:
+    def _frame(self, spark: SparkSession, read: list[SourceFile], seen: Seen | None, detail: dict[str, Any]) -> Iterator[DataFrame]:
         options = {name.lower(): value for name, value in self.found.declared.source_config.options.items()}
         paths = [literal(self.found.where.whole(file.path)) for file in read]
         lines = events.lines(spark, paths, whole=options.get("multiline", "false").lower() == "true")
-        batch = seen.marker.version if seen.marker else 0
-        frame, counts = decode(lines, self.config, batch, seen.given_columns)
+        batch = seen.marker.version if seen and seen.marker else 0
+        frame, counts = decode(lines, self.config, batch, seen.given_columns if seen else None)
         detail.update(counts)
         yield frame
 
 
-def decode(lines: DataFrame, config: Debezium, batch: int = 0, known: Schema | None = None) -> tuple[DataFrame, dict[str, int]]:
+def decode(
+    lines: DataFrame, config: Debezium, batch: int = 0, known: Schema | None = None, beside: Sequence[str] = ()
+) -> tuple[DataFrame, dict[str, int]]:
     """The changes in texts (see `debezium_events`), as `changes` describes them, and how many texts were something else.
 
     `batch` tells texts of later loads from those of earlier ones; `known` are the target's columns, for a batch without any event of
-    the table. Raises Invalid.
+    the table. Columns of the texts that are `beside` them stay. Raises Invalid.
     """
     told = events.classify(lines, config.table, flattened=config.flattened)
     found = Found.of(told, config)
     columns = Columns(lines.sparkSession, config, found.schemas, known)
-    return columns.frame(told.where(f"kind in ('{events.EVENT}', '{events.BAD}')"), batch), found.counts
+    return columns.frame(told.where(f"kind in ('{events.EVENT}', '{events.BAD}')"), batch, beside), found.counts
 
 
 @dataclass(frozen=True)
@@ -181,7 +190,7 @@ class Columns:
             return {name: type_ for name, type_ in _types(StructType.fromJson(self.known)).items() if name not in changes.COLUMNS}
         raise Invalid("the events carry no schema: declare the columns as the source's `schema`, or set schemas.enable of the converter")
 
-    def frame(self, told: DataFrame, batch: int) -> DataFrame:
+    def frame(self, told: DataFrame, batch: int, beside: Sequence[str] = ()) -> DataFrame:
         """The rows of the texts that are events, or that should be."""
         from pyspark.sql import functions as F
 
@@ -213,6 +222,7 @@ class Columns:
             F.when(~is_bad & (F.size("unset") > 0), F.col("unset")).alias(changes.UNSET),
             F.when(is_bad, F.col("text")).alias(changes.RAW),
             F.when(is_bad, F.col("problems")).alias(changes.PROBLEMS),
+            *beside,
         )
 
     def _value(self, name: str) -> Column:

@@ -195,19 +195,7 @@ class DeltaSource:
         return frame.select(*names, change.alias(changes.CHANGE_TYPE), sequence.alias(changes.SEQUENCE))
 
     def _open(self) -> DeltaTable:
-        from deltalake import DeltaTable
-        from deltalake.exceptions import DeltaError, TableNotFoundError
-
-        try:
-            table = DeltaTable(self.path, storage_options=dict(self.config.storage_options) or None)
-        except TableNotFoundError as error:
-            raise Invalid(f"there is no Delta table at {self.path}: check the source's path") from error
-        except (DeltaError, OSError) as error:
-            raise Unavailable(f"the Delta table at {self.path} cannot be read: {str(error).partition(chr(10))[0]}") from error
-        mode = table.metadata().configuration.get(MAPPING, "none")
-        if mode != "none":
-            raise Invalid(f"{self.path} maps its columns by {mode}, which needs Delta's own reader: read it with a query of your own")
-        return table
+        return open_table(self.path, self.config.storage_options)
 
     def _versions(self, first: int, last: int) -> list[Version]:
         """What the log says of these versions. Raises Invalid if entries were cleaned up."""
@@ -240,6 +228,23 @@ class DeltaSource:
         """Paths as the log has them, relative to the table and escaped, from where Spark is."""
         root = self.path
         return tuple(unquote(path) if is_url(path) else f"{root}/{unquote(path)}" for path in paths)
+
+
+def open_table(path: str, storage_options: Mapping[str, str] | None = None) -> DeltaTable:
+    """A Delta table by its path. Raises Invalid if there is none, or one that maps its columns, and Unavailable."""
+    from deltalake import DeltaTable
+    from deltalake.exceptions import DeltaError, TableNotFoundError
+
+    try:
+        table = DeltaTable(path, storage_options=dict(storage_options or {}) or None)
+    except TableNotFoundError as error:
+        raise Invalid(f"there is no Delta table at {path}: check the path") from error
+    except (DeltaError, OSError) as error:
+        raise Unavailable(f"the Delta table at {path} cannot be read: {str(error).partition(chr(10))[0]}") from error
+    mode = table.metadata().configuration.get(MAPPING, "none")
+    if mode != "none":
+        raise Invalid(f"{path} maps its columns by {mode}, which needs Delta's own reader: read it with a query of your own")
+    return table
 
 
 @dataclass(frozen=True)

@@ -160,7 +160,19 @@ def _sample(path: Path, format_: str) -> tuple[pa.Table, dict[str, str]]:
         return arrow_json.read_json(pa.BufferReader(whole)), {}
     delimiter = _delimiter(whole.decode("utf-8-sig", errors="replace"))
     parsed = arrow_csv.read_csv(pa.BufferReader(whole), parse_options=arrow_csv.ParseOptions(delimiter=delimiter, newlines_in_values=True))
-    return parsed, {} if delimiter == "," else {"sep": delimiter}
+    if doubled := [name for name in parsed.schema.names if parsed.schema.names.count(name) > 1]:
+        raise ValueError(f"it has the column {doubled[0]!r} twice; give each column a name of its own")
+    options = {} if delimiter == "," else {"sep": delimiter}
+    return parsed, {**options, "multiLine": "true"} if _has_line_breaks(parsed) else options
+
+
+def _has_line_breaks(sample: pa.Table) -> bool:
+    """Whether a text of the sample goes over several lines."""
+    import pyarrow as pa
+    import pyarrow.compute as pc
+
+    texts = (column for column in sample.columns if pa.types.is_string(column.type))
+    return any(pc.any(pc.match_substring(column, "\n")).as_py() for column in texts)
 
 
 def _delimiter(text: str) -> str:

@@ -18,13 +18,17 @@ from lakeledger.lake import Storage, StoredFile
 from lakeledger.lake.orc import orc_types
 from lakeledger.lake.parquet import footer_types
 from lakeledger.lake.storage import AS_AWS, PARALLEL
-from lakeledger.locations import is_url
-from lakeledger.pipelines.quarantine import FILE, RAW
+from lakeledger.locations import for_spark, is_url
+from lakeledger.pipelines.apply import Drift
+from lakeledger.pipelines.naming import AS_IS, Naming
+from lakeledger.pipelines.quarantine import FILE, RAW, RAW_FORMAT
 from lakeledger.pipelines.read import literal
 from lakeledger.pipelines.remote import is_remote
-from lakeledger.pipelines.sources import columns
+from lakeledger.pipelines.sources import avro_files, columns, csv_files, inferring
+from lakeledger.pipelines.sources.columns import file_path
+from lakeledger.pipelines.sources.headers import read_headers
 from lakeledger.sync import FilesPosition, SourceFile
-from lakeledger.tables.schema import Schema
+from lakeledger.tables.schema import SOURCE_FILE, Schema
 
 if TYPE_CHECKING:
     from pyspark.sql import DataFrame, SparkSession
@@ -35,6 +39,7 @@ DEFAULTS = {
     "json": {"mode": "FAILFAST"},
     "parquet": {},
     "orc": {},
+    "avro": {},
     "text": {},
 }
 
@@ -44,7 +49,7 @@ INFER = {"csv": {"inferSchema": "true"}, "json": {}, "parquet": {"mergeSchema": 
 CORRUPT_RECORD = "_corrupt_record"
 ROOT = Path("/")
 
-OnChange = Literal["refuse", "load", "ignore"]
+OnChange = Literal["refuse", "load", "ignore", "replace"]
 
 
 @dataclass(frozen=True)
@@ -69,7 +74,9 @@ class Files:
     """A declared set of files. `changed_files` says what to do with one that was read and then changed; a full load reads it anyway.
 
     `optional_columns` are those that may be missing from a file: its rows have NULL there. With `keeps_bad_rows`, a row that cannot be
-    read does not fail the read: it has its text in the column `_raw`, and every row has its file in `_source_file`.
+    read does not fail the read: it has its text in the column `_raw`, and every row has its file in `_source_file`. `naming` says which
+    columns of the table those of the files are, `may_lack` which of the table's they need not have (folded). Files of a table that
+    `is_fixed` are read by its schema; `drift` says what becomes of other columns.
     """
 
     path: str
@@ -79,19 +86,30 @@ class Files:
     changed_files: OnChange = "refuse"
     optional_columns: tuple[str, ...] = ()
     keeps_bad_rows: bool = False
+    naming: Naming = AS_IS
+    may_lack: frozenset[str] = frozenset()
+    is_fixed: bool = True
+    drift: Drift = "freeze"
+
+    @property
+    def names_files(self) -> bool:
+        """Whether each row says of which file it is."""
+        return self.changed_files == "replace"
 
 
 @dataclass(frozen=True)
 class Planned:
     """Which files are to be read now, which known ones only have another path, by their old one, and where the source stands afterwards.
 
-    `set_aside` are known files that are gone and whose path another known one took: they stay registered by their content.
+    `set_aside` are known files that are gone and whose path another known one took: they stay registered by their content. Of the files
+    to be read, those in `changed` were read before: their rows take the place of the old ones.
     """
 
     files: list[SourceFile]
     position: FilesPosition
     renamed: Mapping[str, SourceFile] = field(default_factory=dict)
     set_aside: Mapping[str, SourceFile] = field(default_factory=dict)
+    changed: tuple[str, ...] = ()
 
     @property
     def moved(self) -> dict[str, SourceFile]:
@@ -125,7 +143,7 @@ def as_declared(found: Iterable[StoredFile], pattern: str, base: Path) -> list[S
 
 
 def plan_incremental(found: Iterable[StoredFile], known: Iterable[SourceFile], on_change: OnChange, where: Where = HERE) -> Planned | None:
-    """What is new since the last read, or None. Raises Invalid for a file that changed, unless such files are ignored."""
+    """What is new since the last read, or None. Raises Invalid for a file that changed, unless such files are ignored or replaced."""
     present, registered = {file.path: file for file in found}, {file.path: file for file in known}
     looked_at = _look_at(present, registered, where)
     renamed = _renamed(registered, present, looked_at)
@@ -135,14 +153,16 @@ def plan_incremental(found: Iterable[StoredFile], known: Iterable[SourceFile], o
     kept = {path: file for path, file in registered.items() if path not in moved} | {file.path: file for file in moved.values()}
     new = [file for file in looked_at if file.path not in kept]
     changed = [file for file in looked_at if file.path in kept and kept[file.path].content_hash != file.content_hash]
-    if changed and on_change != "ignore":
+    if changed and on_change not in ("ignore", "replace"):
         raise Invalid(
             f"{changed[0].path} changed after it was read, and its rows would come twice: restore it and put what is new elsewhere, "
             f"set changed_files to 'ignore', or load all files again with load_type full"
         )
-    if not new and not renamed:
+    replaced = changed if on_change == "replace" else []
+    if not new and not renamed and not replaced:
         return None
-    return Planned(new, _position(kept | {file.path: file for file in new}), renamed, set_aside)
+    read = [*new, *replaced]
+    return Planned(read, _position(kept | {file.path: file for file in read}), renamed, set_aside, tuple(file.path for file in replaced))
 
 
 def plan_full(found: Iterable[StoredFile], known: Iterable[SourceFile], where: Where = HERE) -> Planned:
@@ -163,37 +183,79 @@ def check_unchanged(read: Iterable[SourceFile], now: Iterable[StoredFile]) -> No
             raise Failed(f"{file.path} changed while it was being read; nothing of it was loaded, run it again", retryable=True)
 
 
-def read(spark: SparkSession, source: Files, files: list[SourceFile], table_schema: dict[str, object] | None, where: Where) -> DataFrame:
-    """The rows of these files: by the declared schema, else by the table's, else as Spark infers it. Raises Invalid."""
+def read(spark: SparkSession, source: Files, files: list[SourceFile], table_schema: Schema | None, where: Where) -> DataFrame:
+    """The rows of these files, under the names of the table: by the declared schema, else by the table's, else with what they have.
+
+    Raises Invalid, or SchemaChanged if nothing is declared and a file lacks a column of the table.
+    """
     from pyspark.sql.types import StructType
 
     whole = [where.whole(file.path) for file in files]
     options = {**DEFAULTS[source.format], **(source.options or {})}
-    reader = spark.read.format(source.format).options(**options)
-    schema = parse_schema(spark, source.schema) if source.schema else StructType.fromJson(table_schema) if table_schema else None
-    if source.keeps_bad_rows:
-        return _with_bad_rows(spark, source, whole, schema, options)
-    if schema is None:
-        return reader.options(**INFER[source.format]).load([literal(path) for path in whole])
     named = {name.lower(): value for name, value in options.items()}  # as Spark matches them
-    expected = _expected(source, schema.jsonValue(), named)
-    match source.format:  # A CSV's header is compared by Spark.
+    declared = parse_schema(spark, source.schema) if source.schema else None
+    schema = declared or (StructType.fromJson(table_schema) if table_schema and source.is_fixed else None)
+    optional = source.may_lack | {codec.fold(name) for name in source.optional_columns}
+    asked = csv_files.Asked(
+        options,
+        source.naming,
+        csv_files.renamed(schema, source.naming) if schema else None,
+        declared is not None,
+        table_schema,
+        source.drift,
+        optional,
+        source.keeps_bad_rows,
+        source.keeps_bad_rows or source.names_files,
+    )
+    if source.keeps_bad_rows and schema is None:
+        raise Invalid(f"bad rows of {source.path} cannot be told without a schema: declare source_config.schema")
+    if source.format == "csv" and csv_files.has_header(named):
+        _check_optional(source, schema.jsonValue() if schema else None)
+        groups = csv_files.group(whole, read_headers(whole, named, where.storage), source.naming)
+        return csv_files.read(spark, groups, asked)
+    if source.format == "avro":
+        return avro_files.read(spark, avro_files.group(whole, where.storage), asked)
+    if schema is not None and source.keeps_bad_rows:
+        return source.naming.apply(_with_bad_rows(spark, source, whole, schema, options))
+    if schema is not None and (declared or not _differ(spark, source, whole, schema, named, where)):
+        if declared:
+            _check_columns(spark, source, whole, schema, named, where)
+        return source.naming.apply(
+            spark.read.format(source.format).options(**options).schema(schema).load([literal(path) for path in whole])
+        )
+    known = table_schema if source.format in ("json", "parquet", "orc") else None
+    how = inferring.Inferring(source.format, options, INFER[source.format], source.naming, known, source.drift, optional)
+    return inferring.read(spark, whole, how, where.storage)
+
+
+def _check_columns(
+    spark: SparkSession, source: Files, paths: Sequence[str], schema: StructType, options: Mapping[str, str], where: Where
+) -> None:
+    """Raise Invalid if a file does not have the columns that it is read for. Names of options are in lower case."""
+    expected = _expected(source, schema.jsonValue(), options)
+    match source.format:
         case "parquet" | "orc":
-            columns.check_footers(whole, expected, named, where.storage, footer_types if source.format == "parquet" else orc_types)
+            columns.check_footers(paths, expected, options, where.storage, footer_types if source.format == "parquet" else orc_types)
         case "json" if expected.demands_something:
-            columns.check_json(spark, [literal(path) for path in whole], expected, named)
-    return reader.schema(schema).load([literal(path) for path in whole])
+            columns.check_json(spark, [literal(path) for path in paths], expected, options)
 
 
-def _with_bad_rows(
-    spark: SparkSession, source: Files, paths: Sequence[str], schema: StructType | None, options: Mapping[str, str]
-) -> DataFrame:
+def _differ(spark: SparkSession, source: Files, paths: Sequence[str], schema: StructType, options: Mapping[str, str], where: Where) -> bool:
+    """Whether the files have other columns than the table. Raises Invalid if what differs is inside of one."""
+    try:
+        _check_columns(spark, source, paths, schema, options, where)
+    except columns.Differs as error:
+        if error.is_inside:
+            raise
+        return True
+    return False
+
+
+def _with_bad_rows(spark: SparkSession, source: Files, paths: Sequence[str], schema: StructType, options: Mapping[str, str]) -> DataFrame:
     """The rows with their text if they cannot be read, and their file. What a file lacks is not looked for: a row without it is bad."""
     from pyspark.sql import functions as F
     from pyspark.sql.types import StringType
 
-    if schema is None:
-        raise Invalid(f"bad rows of {source.path} cannot be told without a schema: declare source_config.schema")
     given = {name: value for name, value in options.items() if name.lower() not in ("mode", "columnnameofcorruptrecord")}
     reader = spark.read.format(source.format).options(**given)
     has_text = source.format in ("csv", "json")
@@ -201,8 +263,26 @@ def _with_bad_rows(
         reader = reader.options(mode="PERMISSIVE", columnNameOfCorruptRecord=RAW)
         schema = schema.add(RAW, StringType())
     frame = reader.schema(schema).load([literal(path) for path in paths])
-    # Spark gives the path as part of a URL.
-    return frame.withColumn(FILE, F.url_decode(F.replace(F.col("_metadata.file_path"), F.lit("+"), F.lit("%2B"))))
+    return frame.withColumns({FILE: file_path(), RAW_FORMAT: F.lit(source.format)})
+
+
+def with_row_keys(frame: DataFrame, row_keys: Mapping[str, str], source: Files, where: Where) -> DataFrame:
+    """The rows of files as they were read, each with the key of its file, by the files' paths."""
+    from pyspark.sql import functions as F
+
+    path, key = f"{SOURCE_FILE}_path", f"{SOURCE_FILE}_key"
+    known = [(_as_found(where.whole(each)), row_key) for each, row_key in row_keys.items()]
+    lookup = frame.sparkSession.createDataFrame(known, f"{path} string, {key} string")
+    found = F.col(FILE) if FILE in frame.columns else file_path()
+    joined = frame.withColumn(path, F.regexp_replace(found, "^file:(//)?(?=/)", "")).join(F.broadcast(lookup), path, "left")
+    strange = F.concat(F.lit("rows came from a file that was not asked for: "), F.col(path))
+    keyed = joined.withColumn(SOURCE_FILE, F.coalesce(F.col(key), F.raise_error(strange).cast("string")))
+    return keyed.drop(path, key, *(() if source.keeps_bad_rows else (FILE,)))
+
+
+def _as_found(path: str) -> str:
+    """A path as Spark names it, without the scheme of a disk."""
+    return for_spark(path) if is_url(path) else os.path.normpath(path)
 
 
 def identify(files: Sequence[StoredFile], where: Where = HERE) -> list[SourceFile]:
@@ -292,12 +372,18 @@ def _position(files: Mapping[str, SourceFile]) -> FilesPosition:
 
 
 def _expected(source: Files, schema: Schema, options: Mapping[str, str]) -> columns.Expected:
-    optional = {codec.fold(name): name for name in source.optional_columns}
-    names = [struct.path(name) for struct in columns.structs_of(schema) for name in struct.names]
-    if unknown := optional.keys() - {codec.fold(name) for name in names}:
-        raise Invalid(f"optional_columns of {source.path} has {optional[min(unknown)]!r}, which is no column: there is {', '.join(names)}")
+    optional = _check_optional(source, schema)
     broken_rows = {codec.fold(options.get("columnnameofcorruptrecord", CORRUPT_RECORD))} if source.format == "json" else set()
-    return columns.Expected(schema, frozenset(optional.keys() | broken_rows), allow_new=source.schema is not None)
+    return columns.Expected(schema, frozenset(optional.keys() | source.may_lack | broken_rows), allow_new=source.schema is not None)
+
+
+def _check_optional(source: Files, schema: Schema | None) -> dict[str, str]:
+    """The optional columns by their folded names. Raises Invalid for one that is none."""
+    optional = {codec.fold(name): name for name in source.optional_columns}
+    names = [struct.path(name) for struct in columns.structs_of(schema) for name in struct.names] if schema else []
+    if schema and (unknown := optional.keys() - {codec.fold(name) for name in names}):
+        raise Invalid(f"optional_columns of {source.path} has {optional[min(unknown)]!r}, which is no column: there is {', '.join(names)}")
+    return optional
 
 
 def parse_schema(spark: SparkSession, text: str) -> StructType:

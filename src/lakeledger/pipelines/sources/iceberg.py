@@ -128,25 +128,39 @@ class IcebergSource:
         return found[::-1]
 
     def _open(self) -> Table:
-        try:
+        if not self.config.catalog:
+            return open_metadata(self.config.table)
+        with _opening(self.config.table):
             from pyiceberg.catalog import load_catalog
-            from pyiceberg.exceptions import NoSuchTableError
-            from pyiceberg.table import StaticTable
-        except ImportError as error:
-            raise NotInstalled("Iceberg as a source needs pyiceberg: pip install 'lakeledger[iceberg]'") from error
-        try:
-            if not self.config.catalog:
-                return StaticTable.from_metadata(self.config.table)
+
             return load_catalog("source", **self.config.catalog).load_table(self.config.table)
-        except (NoSuchTableError, FileNotFoundError) as error:
-            raise Invalid(f"there is no Iceberg table {self.config.table}: check the source's table and catalog") from error
-        except OSError as error:
-            raise Unavailable(f"the Iceberg table {self.config.table} cannot be read: {error}") from error
 
     def _move(self, seen: Seen, snapshot: Snapshot) -> Advance:
         # Tables of version 1 have no sequence numbers.
         position = IcebergPosition(snapshot.snapshot_id, snapshot.sequence_number or None)
         return Advance(self.name, position, seen.marker.version if seen.marker else 0)
+
+
+def open_metadata(path: str) -> Table:
+    """An Iceberg table by its metadata file. Raises Invalid if there is none, Unavailable or NotInstalled."""
+    with _opening(path):
+        from pyiceberg.table import StaticTable
+
+        return StaticTable.from_metadata(path)
+
+
+@contextmanager
+def _opening(name: str) -> Iterator[None]:
+    try:
+        from pyiceberg.exceptions import NoSuchTableError
+    except ImportError as error:
+        raise NotInstalled("Iceberg as a source needs pyiceberg: pip install 'lakeledger[iceberg]'") from error
+    try:
+        yield
+    except (NoSuchTableError, FileNotFoundError) as error:
+        raise Invalid(f"there is no Iceberg table {name}: check the source's table and catalog") from error
+    except OSError as error:
+        raise Unavailable(f"the Iceberg table {name} cannot be read: {error}") from error
 
 
 def _operation(snapshot: Snapshot) -> str:

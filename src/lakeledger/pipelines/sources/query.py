@@ -78,7 +78,10 @@ class IncrementalQuery:
                 there = ", ".join(sorted(views)) or "none"
                 raise Invalid(f"{self.name.name} reads no ledger table {name}: it reads {there}{suggest(name, list(views))}")
         if not names:
-            raise Invalid(f"{self.name.name} reads no ledger table, so nothing of it is new: use load_type full")
+            raise Invalid(
+                f"{self.name.name} reads no table that the ledger has, so nothing of it is new: load its tables first, "
+                "or use load_type full"
+            )
         return {by_key[codec.fold(name)]: views[by_key[codec.fold(name)]] for name in names}
 
     def _since(self, seen: Seen) -> VersionsPosition | None:

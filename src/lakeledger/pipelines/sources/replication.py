@@ -178,17 +178,34 @@ class PostgresChanges:
         if seen.has_reached(move):
             server.advance_if_possible(self.config.url, self.slot, end)
 
+    def sample(self, rows: int) -> Reading:
+        """Rows of the table as it is now. No slot is made."""
+        with server.connect(self.config.url) as connection:
+            server.look(connection, self.slot, self.publication, self.config.table)
+        return Reading(frame=lambda spark: self._sample(spark, rows))
+
     @contextmanager
-    def _staging(self) -> Iterator[tuple[Storage, str]]:
+    def _sample(self, spark: SparkSession, rows: int) -> Iterator[DataFrame]:
+        with self._staging(f"sample_{self.slot}") as (storage, folder):
+            stage = Stage(storage, folder)
+            with server.connect(self.config.url) as connection:
+                state = server.look(connection, self.slot, self.publication, self.config.table)
+                for row in server.copy(connection, state, limit=rows):
+                    stage.add_copied(state.relation, row, state.current)
+            stage.finish(state.relation)
+            yield read_staged(spark, storage, stage)
+
+    @contextmanager
+    def _staging(self, name: str | None = None) -> Iterator[tuple[Storage, str]]:
         """A new folder. What a load that died left in it is removed first: only one load reads a slot at a time."""
-        storage = Storage(self.staging, self.s3)
-        storage.remove_folder(self.slot)
-        folder = f"{self.slot}/{clock.new_id()[-12:]}"
+        storage, own = Storage(self.staging, self.s3), name or self.slot
+        storage.remove_folder(own)
+        folder = f"{own}/{clock.new_id()[-12:]}"
         storage.make(folder)
         try:
             yield storage, folder
         finally:
-            storage.remove_folder(self.slot)
+            storage.remove_folder(own)
 
 
 def lag(config: Replication, source: SourceName) -> int:

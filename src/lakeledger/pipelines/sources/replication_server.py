@@ -194,17 +194,22 @@ def peek(connection: Connection[dict[str, Any]], slot: str, publication: str, en
             yield row["data"]
 
 
-def copy(connection: Connection[dict[str, Any]], state: State, snapshot: str) -> Iterator[tuple[str | None, ...]]:
-    """The rows of the table as they were at a snapshot that another connection holds open."""
+def copy(
+    connection: Connection[dict[str, Any]], state: State, snapshot: str | None = None, limit: int | None = None
+) -> Iterator[tuple[str | None, ...]]:
+    """The rows of the table, all or the first ones, as they are, or were at a snapshot that another connection holds open."""
     from psycopg import sql
 
     columns = sql.SQL(", ").join(sql.Identifier(column.name) for column in state.relation.columns)
     chosen = sql.SQL("select {} from {}").format(columns, sql.Identifier(state.relation.schema, state.relation.name))
     if state.row_filter:
         chosen += sql.SQL(" where ") + sql.SQL(state.row_filter)  # the publication's own text
+    if limit is not None:
+        chosen += sql.SQL(" limit {}").format(sql.Literal(limit))
     with connection.transaction():
         connection.execute("set transaction isolation level repeatable read, read only")
-        connection.execute(sql.SQL("set transaction snapshot {}").format(sql.Literal(snapshot)))
+        if snapshot is not None:
+            connection.execute(sql.SQL("set transaction snapshot {}").format(sql.Literal(snapshot)))
         with _copying(connection.cursor(), sql.SQL("copy ({}) to stdout").format(chosen)) as rows:
             yield from rows
 

@@ -21,7 +21,7 @@ GRACE_SECONDS = 5.0
 
 
 def run(command: Sequence[str], *, folder: Path, stop: threading.Event, environment: Mapping[str, str] | None = None) -> list[str]:
-    """Run a program to its end; the last lines that it printed. Raises Failed if it fails, or if the task is told to stop."""
+    """Run a program to its end; the last lines that it printed. Raises Failed if it fails, or if the task is stopped."""
     name = Path(command[0]).name
     try:
         process = subprocess.Popen(
@@ -46,9 +46,9 @@ def run(command: Sequence[str], *, folder: Path, stop: threading.Event, environm
         _end(process)
     reader.join(GRACE_SECONDS)
     if stop.is_set() and code != 0:
-        raise Failed(f"{name} was told to stop")
+        raise Failed(f"{name} was stopped")
     if code != 0:
-        said = next((line for line in reversed(lines) if line.strip()), "it said nothing")
+        said = next((line for line in reversed(lines) if line.strip()), "it printed nothing")
         raise Failed(f"{name} ended with {code}: {said.strip()}")
     return list(lines)
 

@@ -112,6 +112,11 @@ class DeadLetter:
     def is_settled(self) -> bool:
         return self.status in (LetterStatus.RESOLVED, LetterStatus.DISCARDED)
 
+    @property
+    def stands_for_rows(self) -> bool:
+        """Whether it stands for quarantined rows of a load, and not for a record of its own."""
+        return {"quarantine", "run_id", "reason", "rows"} <= self.record_data.keys()
+
     def holder(self, now: datetime) -> str | None:
         """Who holds the letter now, if anybody."""
         return self.claimed_by if self.claimed_until and self.claimed_until > now else None

@@ -102,6 +102,27 @@ select id, fingerprint, error_type, error_message, record_complete from (
        and fingerprint = :fingerprint -- optional
 ) claimable order by created_at, id limit :page_size
 
+-- name: letters_of_rows
+select * from (
+    select * from (
+        select * from dead_letter_queue
+         where tenant_id = :tenant_id and status = 'pending' and cast(record_data as text) like :of_rows
+           and name_key = :name_key -- optional
+           and schema_key = :schema_key -- optional
+           and name_key like :names escape '!' -- optional
+           and fingerprint = :fingerprint -- optional
+         order by created_at, id limit :page_size
+    ) free
+    union all
+    select * from dead_letter_queue
+     where tenant_id = :tenant_id and status = 'processing' and (claimed_until <= :now or claimed_by like :workers)
+       and cast(record_data as text) like :of_rows
+       and name_key || '' = :name_key -- optional
+       and schema_key || '' = :schema_key -- optional
+       and name_key like :names escape '!' -- optional
+       and fingerprint = :fingerprint -- optional
+) waiting order by created_at, id limit :page_size
+
 -- name: claim@sqlite
 update dead_letter_queue
    set status = 'processing', claimed_by = :worker, claimed_until = :until

@@ -159,6 +159,7 @@ BUILT_IN = {
     "AssertionError": _VALIDATION,
     # Ours, unless what they were raised from tells more.
     "Invalid": _VALIDATION,
+    "Refused": _VALIDATION,
     "Forbidden": _PERMISSION,
     "Unavailable": _CONNECTION,
 }

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from copy import deepcopy
 from dataclasses import replace
 
@@ -9,8 +10,9 @@ from lakeledger.codec import Id
 from lakeledger.db import Store, Transaction
 from lakeledger.db.cache import Cache
 from lakeledger.db.pages import Page
-from lakeledger.errors import Fenced
-from lakeledger.runs import Fence
+from lakeledger.errors import Conflict, Fenced
+from lakeledger.redaction import scrub
+from lakeledger.runs import Fence, Transition
 from lakeledger.runs import store as run_store
 from lakeledger.sync.kinds import PositionLike, as_position
 from lakeledger.sync.model import Advance, Marker, MarkerChange, Source, SourceFile, parse_source
@@ -78,6 +80,26 @@ class Positions:
         move = rewind.move_back(plan, reason)
         with self._store.write() as tx:
             return rewind.apply(tx, plan, move, self._actor)
+
+    def remove(self, source: str | Source, expected_version: int | None = None, *, reason: str | None = None) -> Marker:
+        """Forget where a source stands, for one that is no longer read; what it was is given back, and who removed it and why is kept.
+
+        Versions of tables that it pinned may expire then. Raises NotFound, or Conflict if it is not at that version.
+        """
+        why = scrub(reason) if reason else None
+        with self._store.write() as tx:
+            marker = store.get(tx, _source(source))
+            if expected_version not in (None, marker.version):
+                raise Conflict(
+                    f"{marker.source.name} stands at version {marker.version}, not at {expected_version}: look at it again first"
+                )
+            store.remove(tx, marker, why, self._actor)
+        return marker
+
+    def removals(self, source: str | Source) -> Sequence[Transition]:
+        """When, why and by whom positions of a source were removed, the oldest first."""
+        with self._store.read() as tx:
+            return store.removals(tx, _source(source))
 
     def list(self, limit: int | None = None, after: str | None = None) -> Page[Marker]:
         """Every source's position, by name: all, or a page at a time."""

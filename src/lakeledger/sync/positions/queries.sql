@@ -25,6 +25,11 @@ update sync_markers
  where tenant_id = :tenant_id and id = :id and version = :version
 returning *
 
+-- name: remove_marker
+-- Its history and its files go with it.
+delete from sync_markers where tenant_id = :tenant_id and id = :id and version = :version
+returning id
+
 -- name: add_history
 insert into sync_marker_history (
     id, tenant_id, marker_id, version, position_kind, position_data, order_key, updated_at, updated_by, sync_run_id, forced, reason,
@@ -65,11 +70,14 @@ select file_path, file_size, modified_at, content_hash from source_files
 delete from source_files where tenant_id = :tenant_id and marker_id = :marker_id and file_path = :file_path
 
 -- name: put_file
-insert into source_files (id, tenant_id, marker_id, file_path, file_size, modified_at, content_hash, registered_at, run_id)
-values (:id, :tenant_id, :marker_id, :file_path, :file_size, :modified_at, :content_hash, :now, :run_id)
+insert into source_files (id, tenant_id, marker_id, file_path, file_size, modified_at, content_hash, registered_at, run_id, row_key)
+values (:id, :tenant_id, :marker_id, :file_path, :file_size, :modified_at, :content_hash, :now, :run_id, :row_key)
 on conflict (marker_id, file_path) do update
    set file_size = excluded.file_size, modified_at = excluded.modified_at, content_hash = excluded.content_hash,
-       registered_at = excluded.registered_at, run_id = excluded.run_id
+       registered_at = excluded.registered_at, run_id = excluded.run_id, row_key = excluded.row_key
+
+-- name: row_keys
+select file_path, row_key from source_files where tenant_id = :tenant_id and marker_id = :marker_id and row_key is not null
 
 -- name: set_file_aside
 update source_files set file_path = :aside where tenant_id = :tenant_id and marker_id = :marker_id and file_path = :file_path

@@ -104,26 +104,32 @@ def appended_rows(undone: Iterable[MarkerChange]) -> int:
     return sum(change.appended_rows or 0 for change in standing)
 
 
-def move_back(plan: Rewind, reason: str | None) -> Advance:
-    """The move that does what the preview said. Raises Invalid if rows would come twice for no reason."""
-    if plan.needs_reason and not (reason or "").strip():
+def move_back(plan: Rewind, reason: str | None, *, takes_back: bool = False) -> Advance:
+    """The move that does what the preview said, also with its batches. Raises Invalid if rows would come twice for no reason."""
+    if plan.needs_reason and not takes_back and not (reason or "").strip():
         unknown = "; older moves were cleaned up, so nobody knows how many more" if plan.appended_bound == "at least" else ""
         raise Invalid(
             f"{plan.source.name} appends: the next run would append {plan.appended} a second time, which its table already has{unknown}; "
-            "if that is meant, give a reason (--reason)"
+            "if that is meant, give a reason (--reason), or take its batches back (--take-back)"
         )
-    why = f"rewound from version {plan.current.version}" + (f": {reason}" if reason else "")
+    why = f"rewound from version {plan.current.version}{', its batches taken back' if takes_back else ''}"
+    why += f": {reason}" if reason else ""
     return Advance(plan.source, plan.to, plan.current.version, force=True, reason=why)
 
 
 def apply(tx: Transaction, plan: Rewind, move: Advance, by: str) -> Marker:
     """Do what the preview said. Raises Conflict if the source has moved since."""
-    if plan.files:
-        tx.many(sql.forget_file, ({"marker_id": plan.current.id, "file_path": file.path} for file in plan.files))
+    forget_files(tx, plan)
     try:
         return store.advance(tx, move, by)
     except Conflict as error:
         raise Conflict(f"{error}; look at a new preview first", retryable=True) from error
+
+
+def forget_files(tx: Transaction, plan: Rewind) -> None:
+    """The files that are to be read again were never read."""
+    if plan.files:
+        tx.many(sql.forget_file, ({"marker_id": plan.current.id, "file_path": file.path} for file in plan.files))
 
 
 def _by_version(marker: Marker, history: list[MarkerChange], target: Target) -> tuple[Position, list[MarkerChange]]:

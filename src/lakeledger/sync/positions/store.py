@@ -5,11 +5,13 @@ from __future__ import annotations
 from collections.abc import Iterable, Mapping
 from datetime import datetime
 
-from lakeledger import clock
+from lakeledger import clock, codec
 from lakeledger.db import Row, Transaction, pages
 from lakeledger.db.pages import Page
 from lakeledger.db.queries import load
 from lakeledger.errors import Conflict, NotFound
+from lakeledger.runs import Transition
+from lakeledger.runs import store as run_store
 from lakeledger.sync.kinds.order import have_one_order, order_class
 from lakeledger.sync.model import Advance, Marker, MarkerChange, Source, SourceFile
 
@@ -76,6 +78,25 @@ def advance(tx: Transaction, move: Advance, by: str, run_id: str | None = None, 
     return marker
 
 
+def remove(tx: Transaction, marker: Marker, reason: str | None, by: str) -> None:
+    """Forget where a source stands, with its history and its files; that it was removed is kept. Raises Conflict if it has moved since."""
+    name = marker.source.name
+    if tx.one(sql.remove_marker, id=marker.id, version=marker.version) is None:
+        raise Conflict(f"the position of {name} was moved by somebody else: look at it again, and try again", retryable=True)
+    stood = f"it stood at version {marker.version}, {codec.to_json(marker.position_data)}"
+    why = f"{reason}; {stood}" if reason else stood
+    run_store.note_transition(tx, "position", _removal_id(marker.source), f"version {marker.version}", "REMOVED", why, by)
+
+
+def removals(tx: Transaction, source: Source) -> list[Transition]:
+    """When, why and by whom positions of that source were removed, the oldest first."""
+    return run_store.transitions(tx, _removal_id(source))
+
+
+def _removal_id(source: Source) -> str:
+    return f"{source.key}:{source.marker_type}"
+
+
 def stands_at(tx: Transaction, move: Advance) -> bool:
     """Whether the source is already where the move would bring it."""
     current = find(tx, move.source)
@@ -119,8 +140,16 @@ def _file(row: Row) -> SourceFile:
     return SourceFile(row["file_path"], row["file_size"], row["modified_at"], row["content_hash"])
 
 
-def register_files(tx: Transaction, marker: Marker, read: Iterable[SourceFile], run_id: str) -> None:
-    """Note that these files have been read; a file that is known gets its new identity."""
+def row_keys(tx: Transaction, marker: Marker) -> dict[str, str]:
+    """By which the rows of a source's files are found in their table, by path, of those that were written so."""
+    return {row["file_path"]: row["row_key"] for row in tx.all(sql.row_keys, marker_id=marker.id)}
+
+
+def register_files(
+    tx: Transaction, marker: Marker, read: Iterable[SourceFile], run_id: str, row_keys: Mapping[str, str] | None = None
+) -> None:
+    """Note that these files have been read; a file that is known gets its new identity, and the key of its new rows, if they have one."""
+    keys = row_keys or {}
     tx.many(
         sql.put_file,
         (
@@ -132,6 +161,7 @@ def register_files(tx: Transaction, marker: Marker, read: Iterable[SourceFile], 
                 "modified_at": file.modified_at,
                 "content_hash": file.content_hash,
                 "run_id": run_id,
+                "row_key": keys.get(file.path),
             }
             for file in read
         ),

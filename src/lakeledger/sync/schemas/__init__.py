@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from copy import deepcopy
 from typing import Any
 
@@ -11,9 +11,10 @@ from lakeledger.db import Store, pages
 from lakeledger.db.cache import Cache
 from lakeledger.db.pages import Page
 from lakeledger.errors import Invalid
-from lakeledger.redaction import SHAPES, scrub_value
+from lakeledger.redaction import SHAPES, scrub, scrub_value
 from lakeledger.sync.model import Source, parse_source
-from lakeledger.sync.schemas import store
+from lakeledger.sync.schemas import blocked, store
+from lakeledger.sync.schemas.blocked import BlockedChange
 from lakeledger.sync.schemas.compatibility import Impact, Policy, Reason, Verdict, parse_policy
 from lakeledger.sync.schemas.conversions import from_arrow, from_jdbc, from_spark, to_arrow, to_jdbc, to_spark
 from lakeledger.sync.schemas.definition import Column, SchemaDefinition, to_definition
@@ -22,6 +23,7 @@ from lakeledger.sync.schemas.model import SchemaVersion
 from lakeledger.sync.schemas.store import NewSchema
 
 __all__ = [
+    "BlockedChange",
     "Change",
     "Column",
     "EvolutionType",
@@ -110,6 +112,24 @@ class Schemas:
         wanted = _definition(definition)
         with self._store.read() as tx:
             return store.check(tx, _table(table), wanted, _policy(policy))
+
+    def blocked(self, limit: int | None = None, after: str | None = None) -> Page[BlockedChange]:
+        """The changes that block the loads of their sources now: all, or a page at a time."""
+        with self._store.read() as tx:
+            return blocked.list_blocked(tx, limit, after)
+
+    def accept(self, source: str | Source, reason: str | None = None) -> Sequence[BlockedChange]:
+        """Let the next load of a source go on with the changes that block it, and give them; again, it is nothing new.
+
+        What that does to the table is their `effect`. Raises NotFound if nothing blocks the source.
+        """
+        with self._store.write() as tx:
+            return blocked.accept(tx, _table(source), self._actor, reason and scrub(reason))
+
+    def held(self, source: str | Source) -> Sequence[BlockedChange]:
+        """The changes of a source that block it, or that somebody accepted, applied or not."""
+        with self._store.read() as tx:
+            return blocked.changes_of(tx, _table(source))
 
     def archive(self, keep: int | None = None, limit: int = 1000) -> int:
         """Move versions older than the newest `keep` of each table to the records, at most `limit`; how many were moved."""

@@ -67,3 +67,49 @@ select payload from metadata_records
 
 -- name: set_policy
 update schema_registry set policy = :policy where tenant_id = :tenant_id and id = :id
+
+-- name: block_change
+-- The same change again is the same row: since when it blocks stays, unless it was accepted and loaded in between.
+insert into schema_changes (
+    id, tenant_id, schema_name, table_name, name_key, change_key, target_table, change, effect, status, blocked_at, blocked_by, run_id
+) values (
+    :id, :tenant_id, :schema_name, :table_name, :name_key, :change_key, :target_table, :change, :effect, 'blocked', :now, :blocked_by, :run_id
+)
+on conflict (tenant_id, name_key, change_key) do update
+   set target_table = excluded.target_table, change = excluded.change, effect = excluded.effect, status = 'blocked', run_id = excluded.run_id,
+       blocked_by = excluded.blocked_by,
+       blocked_at = case when schema_changes.status = 'blocked' then schema_changes.blocked_at else excluded.blocked_at end,
+       accepted_at = null, accepted_by = null, accepted_reason = null
+ where schema_changes.status <> 'accepted'
+
+-- name: allow_change
+-- What follows from an accepted change is accepted with it.
+insert into schema_changes (
+    id, tenant_id, schema_name, table_name, name_key, change_key, target_table, change, effect, status, blocked_at, blocked_by, run_id,
+    accepted_at, accepted_by, accepted_reason
+) values (
+    :id, :tenant_id, :schema_name, :table_name, :name_key, :change_key, :target_table, :change, :effect, 'accepted', :now, :blocked_by, :run_id,
+    :now, :accepted_by, :accepted_reason
+)
+on conflict (tenant_id, name_key, change_key) do nothing
+
+-- name: list_changes
+select * from schema_changes where tenant_id = :tenant_id and name_key = :name_key order by change_key
+
+-- name: list_blocked
+select * from schema_changes
+ where tenant_id = :tenant_id and status = 'blocked'
+   and (name_key, change_key) > (:after_name_key, :after_change_key) -- optional
+ order by name_key, change_key
+ limit :page_size -- optional
+
+-- name: accept_changes
+update schema_changes
+   set status = 'accepted', accepted_at = :now, accepted_by = :accepted_by, accepted_reason = :accepted_reason
+ where tenant_id = :tenant_id and name_key = :name_key and status = 'blocked'
+
+-- name: apply_changes
+update schema_changes set status = 'applied' where tenant_id = :tenant_id and name_key = :name_key and status = 'accepted'
+
+-- name: remove_blocked
+delete from schema_changes where tenant_id = :tenant_id and name_key = :name_key and status = 'blocked'

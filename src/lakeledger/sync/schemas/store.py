@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass, replace
 
 from lakeledger import clock, codec, records
@@ -12,9 +12,9 @@ from lakeledger.db.queries import load
 from lakeledger.errors import Conflict, Invalid, NotFound
 from lakeledger.records import MetadataContext, MetadataTarget, NewRecord
 from lakeledger.sync.model import Source
-from lakeledger.sync.schemas import evolution
-from lakeledger.sync.schemas.compatibility import Policy, Verdict, judge, parse_policy
-from lakeledger.sync.schemas.definition import SchemaDefinition
+from lakeledger.sync.schemas import blocked, evolution
+from lakeledger.sync.schemas.compatibility import Policy, Reason, Verdict, judge, parse_policy
+from lakeledger.sync.schemas.definition import Document, SchemaDefinition
 from lakeledger.sync.schemas.evolution import EvolutionType, SchemaDiff
 from lakeledger.sync.schemas.model import SchemaVersion
 
@@ -79,17 +79,19 @@ def check(tx: Transaction, table: Source, definition: SchemaDefinition, policy: 
 
 
 def register(tx: Transaction, new: NewSchema, by: str) -> SchemaVersion:
-    """The version with that definition: the latest if it is the same, else a new one. Raises Conflict if the policy refuses it.
+    """The version with that definition: the latest if it is the same, else a new one.
 
-    A policy that is given holds from then on, also if nothing else is new.
+    Raises Conflict if the policy refuses a change that nobody accepted. A policy that is given holds from then on, also if nothing else is
+    new. A change that was accepted says by whom, and why.
     """
     latest = find(tx, new.table)
     # Hashed anew: what is stored may come from a release that told fewer types apart.
     if latest and latest.definition.hash == new.definition.hash:
         return _under(tx, latest, new.policy)
     verdict = _verdict(tx, new.table, new.definition, new.policy, latest)
-    if not verdict.allowed:
-        raise Conflict(_refusal(new.table, verdict))
+    accepted = blocked.accepted(tx, new.table, verdict.reasons) if verdict.reasons else {}
+    if any(blocked.key_of(reason.change) not in accepted for reason in verdict.refusals):
+        raise Conflict(refusal(new.table, verdict))
     row = tx.one(
         sql.add_version,
         id=clock.new_id(),
@@ -102,7 +104,7 @@ def register(tx: Transaction, new: NewSchema, by: str) -> SchemaVersion:
         evolution_type=_evolution(new, verdict).value,
         previous_version=latest.version if latest else None,
         compatibility_status=verdict.status,
-        changes=[reason.to_dict() for reason in verdict.reasons],
+        changes=[_with_acceptance(reason, accepted) for reason in verdict.reasons],
         policy=verdict.policy.value,
         registered_by=by,
         sync_run_id=new.run_id,
@@ -149,9 +151,16 @@ def _under(tx: Transaction, version: SchemaVersion, policy: Policy | None) -> Sc
     return replace(version, policy=policy.value)
 
 
-def _refusal(table: Source, verdict: Verdict) -> str:
+def refusal(table: Source, verdict: Verdict) -> str:
+    """Why a policy lets a definition not pass, in words."""
     reasons = "; ".join(reason.words() for reason in verdict.refusals)
     return f"the schema of {table.name} may not change like this under the policy {verdict.policy.value!r}: {reasons}"
+
+
+def _with_acceptance(reason: Reason, accepted: Mapping[str, blocked.BlockedChange]) -> Document:
+    if found := accepted.get(blocked.key_of(reason.change)):
+        return {**reason.to_dict(), "accepted_by": found.accepted_by, "accepted_reason": found.accepted_reason}
+    return reason.to_dict()
 
 
 def _evolution(new: NewSchema, verdict: Verdict) -> EvolutionType:

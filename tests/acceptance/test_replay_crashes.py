@@ -1,0 +1,90 @@
+"""Kill -9 at every point of a replay of quarantined rows, replay again, and every row is on one side, once, and its letter is settled."""
+
+from __future__ import annotations
+
+import signal
+from collections.abc import Iterator
+from datetime import timedelta
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+import pytest
+
+import lakeledger
+from integration import children
+from integration.loading import put
+from lakeledger import Ledger, failpoints
+from lakeledger.control import documents
+from lakeledger.pipelines.replaying import Replayed
+
+if TYPE_CHECKING:
+    from pyspark.sql import SparkSession
+
+# Up to the commit's transaction the database makes no difference.
+CRASHES = [("sqlite", point) for point in failpoints.ALL] + [("postgres", failpoints.IN_TRANSACTION), ("postgres", failpoints.AFTER_COMMIT)]
+DOCUMENT = """\
+modules:
+  - module_name: shop
+    sources:
+      - source_id: orders
+        source_type: files
+        source_config: {{path: "landing/*.csv", schema: "id int, day date", options: {{dateFormat: "{format}"}}}}
+        target_config: {{table: orders, bad_rows: quarantine}}
+"""
+GOOD, CURABLE, HOPELESS = ["1,2026-01-31", "2,2026-01-31"], ["3,31.01.2026", "4,31.01.2026"], ["x,31.01.2026"]
+
+
+@pytest.fixture
+def lake(url: str, tmp_path: Path, spark: SparkSession) -> Iterator[Ledger]:
+    """A ledger whose commits other engines see at once."""
+    with lakeledger.open(url, warehouse=str(tmp_path / "warehouse"), metadata="sync", spark=spark) as opened:
+        yield opened
+
+
+def sides(ledger: Ledger) -> tuple[list[int], list[str], list[int]]:
+    """What is in the table, what is in the quarantine, and for how many rows each letter waits."""
+    table = sorted(row["id"] for row in ledger.read("orders").collect())
+    aside = sorted(row["row"] for row in ledger.read("orders__quarantine").collect())
+    open_letters = [letter for letter in ledger.dead_letters.list() if not letter.is_settled]
+    return table, aside, sorted(letter.record_data["rows"] for letter in open_letters)
+
+
+def replay(ledger: Ledger, path: Path) -> list[Replayed]:
+    return ledger.replay(documents.load(path).modules, path.parent, dry_run=False)
+
+
+@pytest.mark.parametrize(("url", "point"), CRASHES, indirect=["url"])
+def test_rows_replayed_by_somebody_who_is_killed_are_on_one_side_after_the_next_replay(
+    lake: Ledger, url: str, tmp_path: Path, point: str
+) -> None:
+    document = put(tmp_path / "shop.yml", DOCUMENT.format(format="yyyy-MM-dd"))
+    put(tmp_path / "landing/1.csv", "\n".join(["id,day", *GOOD, *CURABLE, *HOPELESS]))
+    (loaded,) = lake.run_modules(documents.load(document), tmp_path)
+    assert loaded.rows == 2
+    before, after = ([1, 2], sorted([*CURABLE, *HOPELESS]), [3]), ([1, 2, 3, 4], HOPELESS, [1])
+    assert sides(lake) == before
+    position = lake.positions.get("shop.orders")
+    put(document, DOCUMENT.format(format="dd.MM.yyyy"))
+    child = children.start(tmp_path / "child.log", "replay", url, str(tmp_path / "warehouse"), str(document), point)
+    assert child.wait() == -signal.SIGKILL, child.errors
+
+    committed = point == failpoints.AFTER_COMMIT
+    assert sides(lake) == (after if committed else before)
+    (done,) = replay(lake, document)
+    assert (done.inserted, done.still_bad) == ((0, 1) if committed else (2, 1))
+    assert sides(lake) == after
+    versions = [lake.tables.get(name).current_version for name in ("orders", "orders__quarantine")]
+    replay(lake, document)
+    assert sides(lake) == after
+    assert [lake.tables.get(name).current_version for name in ("orders", "orders__quarantine")] == versions == [2, 2]
+    assert lake.positions.get("shop.orders") == position
+    assert {run.status for run in lake.runs.list() if run.run_kind == "backfill"} == (
+        {"COMPLETED"} if committed else {"COMPLETED", "FAILED"}
+    )
+
+    lake.tables.sweep(timedelta(0), delete=True)
+    lake.settle()
+    assert lake.tables.sweep(timedelta(0)).leftovers == []
+    assert lake.tables.verify("orders").ok
+    assert lake.tables.verify("orders__quarantine").ok
+    assert sides(lake) == after
