@@ -1,6 +1,6 @@
 """Changes merged by hand, through the ledger, by Delta and by Iceberg, in turns and in one session of a process of its own.
 
-python merging.py ROWS FILES ROUNDS CHANGES[,CHANGES] SHARE[,SHARE]
+python merging.py ROWS FILES ROUNDS CHANGES[,CHANGES] SHARE[,SHARE] [unclustered]
 python merging.py growth
 """
 
@@ -43,12 +43,21 @@ def rows(spark: SparkSession, first: int, last: int, parts: int) -> DataFrame:
     return spark.range(first, last, 1, parts).selectExpr(*(each.format(round=0) for each in COLUMNS))
 
 
-def changes(spark: SparkSession, path: Path, size: int, files: int, changed: int, share: float, number: int) -> DataFrame:
+def unclustered(spark: SparkSession, size: int, files: int) -> DataFrame:
+    """The same rows, of which each file has some of the whole range of keys: bounds tell nothing."""
+    spread = spark.range(0, size, 1, files).selectExpr(f"(id % {size // files}) * {files} + id div {size // files} as id")
+    return spread.selectExpr(*(each.format(round=0) for each in COLUMNS))
+
+
+def changes(
+    spark: SparkSession, path: Path, size: int, files: int, changed: int, share: float, number: int, *, clustered: bool = True
+) -> DataFrame:
     """Changes of keys in so large a share of the files, at least a tenth of them new, staged as a source has them."""
     touched, per_file = max(1, round(files * share)), size // files
     each = min(round(changed * 0.9) // touched, per_file)
     step, apart, fresh = per_file // each, per_file * (files // touched), changed - touched * each
-    old = spark.range(0, touched * each, 1, 4).selectExpr(f"(id div {each}) * {apart} + (id % {each}) * {step} as id")
+    place = f"(id div {each}) * {apart} + (id % {each}) * {step}" if clustered else f"(id % {each}) * {step * files} + id div {each}"
+    old = spark.range(0, touched * each, 1, 4).selectExpr(f"{place} as id")
     new = spark.range(size + number * changed, size + number * changed + fresh, 1, 1)
     frame = old.union(new).selectExpr(*(text.format(round=number) for text in COLUMNS))
     frame.write.mode("overwrite").parquet(str(path))
@@ -65,9 +74,9 @@ def by_hand(spark: SparkSession, current: list[Path], batch: DataFrame) -> None:
     kept.unionByName(batch).write.parquet(str(current[-1]))
 
 
-def measure(ledger: Ledger, folder: Path, size: int, files: int, rounds: int, changed: int, share: float) -> None:
+def measure(ledger: Ledger, folder: Path, size: int, files: int, rounds: int, changed: int, share: float, *, clustered: bool) -> None:
     spark, name = ledger.spark, f"t{changed}_{round(share * 100)}"
-    base = rows(spark, 0, size, files)
+    base = rows(spark, 0, size, files) if clustered else unclustered(spark, size, files)
     hand = [folder / f"hand-{name}"]
     base.write.parquet(str(hand[0]))
     base.write.format("delta").save(str(folder / "delta" / name))
@@ -81,7 +90,7 @@ def measure(ledger: Ledger, folder: Path, size: int, files: int, rounds: int, ch
         ledger.settle()
 
     def next_batch() -> None:
-        batch[:] = [changes(spark, folder / f"changes-{name}", size, files, changed, share, next(numbers))]
+        batch[:] = [changes(spark, folder / f"changes-{name}", size, files, changed, share, next(numbers), clustered=clustered)]
         batch[0].createOrReplaceTempView("changes")
 
     merge = "merge into {0} t using changes s on t.id = s.id when matched then update set * when not matched then insert *"
@@ -100,7 +109,7 @@ def measure(ledger: Ledger, folder: Path, size: int, files: int, rounds: int, ch
     unique, deduped, plain, delta, iceberg = (statistics.median(each[1:] or each) for each in times)
     best = min(delta, iceberg)
     print(
-        f"{changed:,} changes in {share:.0%} of {files} files of {size:,} rows:"
+        f"{changed:,} changes in {share:.0%} of {files} {'' if clustered else 'unclustered '}files of {size:,} rows:"
         f" unique {unique:.1f} s ({unique / best:.2f}× the better of Delta and Iceberg),"
         f" with dedupe {deduped:.1f} s, by hand {plain:.1f} s, Delta {delta:.1f} s, Iceberg {iceberg:.1f} s",
         flush=True,
@@ -140,14 +149,14 @@ def grow(folder: Path) -> None:
     print(f"memory of the Python side: {resource.getrusage(resource.RUSAGE_SELF).ru_maxrss / 1024:.0f} MB")
 
 
-def main(folder: Path, size: int, files: int, rounds: int, changed: list[int], shares: list[float]) -> None:
+def main(folder: Path, size: int, files: int, rounds: int, changed: list[int], shares: list[float], *, clustered: bool) -> None:
     """Print what each costs."""
     conf = {**CONF, "spark.driver.memory": "4g", "spark.sql.catalog.ice.warehouse": str(folder / "iceberg")}
     spark = open_session(SparkSettings(master="local[2]", conf=conf, jars=("delta", "iceberg")))
     with lakeledger.open(f"sqlite:///{folder}/ledger.db", warehouse=str(folder / "warehouse"), spark=spark) as ledger:
         for number in changed:
             for share in shares:
-                measure(ledger, folder, size, files, rounds, number, share)
+                measure(ledger, folder, size, files, rounds, number, share, clustered=clustered)
     print(f"memory of the Python side: {resource.getrusage(resource.RUSAGE_SELF).ru_maxrss / 1024:.0f} MB")
 
 
@@ -164,4 +173,5 @@ if __name__ == "__main__":
             rounds,
             [int(each) for each in sys.argv[4].split(",")],
             [float(each) for each in sys.argv[5].split(",")],
+            clustered="unclustered" not in sys.argv,
         )

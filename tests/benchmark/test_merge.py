@@ -22,6 +22,8 @@ def run(*arguments: str) -> None:
 def test_merge_of_changes_into_five_million_rows() -> None:
     jars.fetch("delta", "iceberg")
     run("5000000", "40", "3", "100000,1000000", "0.05,0.6")
+    run("5000000", "40", "3", "100000", "0.05", "unclustered")
+    run("5000000", "40", "3", "1000000", "0.6", "unclustered")
 
 
 def test_growth_of_the_table_that_is_merged_into() -> None:
