@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 from collections.abc import Iterator, Sequence
+from importlib.util import find_spec
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -35,7 +36,8 @@ TOPIC = Kafka("nowhere", "orders", "id int")
 
 @pytest.fixture(scope="module")
 def servers(tmp_path_factory: pytest.TempPathFactory) -> Iterator[str]:
-    pytest.importorskip("confluent_kafka", reason="pip install confluent-kafka")
+    if find_spec("confluent_kafka") is None:
+        missing("confluent-kafka is not installed: `make kafka` installs it")
     try:
         with kafka_server.running(tmp_path_factory.mktemp("kafka")) as found:
             yield found
