@@ -161,6 +161,8 @@ HOT = [
     hot(letters.claimable, f"dead_letter_queue_by_status(status) {EXPIRED}", **PAGE, may_sort=True),
     hot(letters.claimable, f"dead_letter_queue_pending_of_table(name_key) {EXPIRED}", **PAGE, may_sort=True, name_key="shop/orders"),
     hot(letters.claimable, f"dead_letter_queue_pending_of_schema(schema_key) {EXPIRED}", **PAGE, may_sort=True, schema_key="shop"),
+    hot(letters.letters_of_rows, "dead_letter_queue_of_rows", **PAGE, workers="w%"),
+    hot(letters.letters_of_rows, "dead_letter_queue_of_rows", **PAGE, workers="w%", name_key="shop/orders", fingerprint="f"),
     hot(letters.find_of_error, "dead_letter_queue_of_error(error_log_id) dead_letter_queue_pkey(id)", may_sort=True, **LINKED),
     hot(letters.claim_these, "dead_letter_queue_pkey(id)", **CLAIM, may_sort=True, ids=["a", "b"]),
     hot(

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from importlib.resources import files
 from pathlib import Path
 from typing import Any
 
@@ -9,6 +10,7 @@ import pytest
 
 from lakeledger import Conflict, Invalid, Ledger, codec
 from lakeledger.control import documents
+from lakeledger.db.queries import statement
 from lakeledger.pipelines.replaying import WORKER, batches, waiting
 from lakeledger.sync import DeadLetter, NewLetter
 from lakeledger.sync.dead_letters.model import Filter
@@ -21,11 +23,12 @@ def letter(
         "reason": reason,
         "rows": number,
         "sample": "x",
-        "quarantine": f"main.{table}__quarantine",
+        "quarantine": (where := f"main.{table}__quarantine"),
         "run_id": f"r{number}",
         "source": source,
     }
-    return ledger.dead_letters.add(NewLetter("main", table, "insert", kept, source_record_id=f"{source}/{number}/{reason}"))
+    new = NewLetter("main", table, "insert", kept, source_record_id=f"{source}/{number}/{reason}", quarantine_table=where)
+    return ledger.dead_letters.add(new)
 
 
 def modules(**target: Any) -> list[documents.Module]:
@@ -62,6 +65,24 @@ def test_letters_of_rows_are_found_among_others_and_by_source_and_table(ledger: 
     assert [each.id for each in waiting(ledger.store, Filter(), limit=1)] == [first.id]
     counted = ledger.replay(modules(), Path(), table="orders")
     assert [(each.source, each.rows, each.error) for each in counted] == [("shop.orders", 8, None)]
+
+
+def test_letters_of_rows_that_an_earlier_release_wrote_are_known_as_such(ledger: Ledger) -> None:
+    migration = (files("lakeledger.db") / "migrations" / "0014_letters_of_rows.sql").read_text()
+    rows, _ = letter(ledger, 1), ledger.dead_letters.add(NewLetter("main", "orders", "insert", {"id": 1, "quarantine": "no"}))
+    with ledger.store.write() as tx:
+        tx.execute(statement("update dead_letter_queue set quarantine_table = null"))
+        tx.execute(statement(next(each for each in migration.split(";") if each.strip().startswith("update"))))
+    assert [each.id for each in waiting(ledger.store, Filter())] == [rows.id]
+
+
+def test_whoever_asks_for_records_is_not_given_letters_of_rows(ledger: Ledger) -> None:
+    rows, record = letter(ledger, 1), ledger.dead_letters.add(NewLetter("main", "orders", "insert", {"id": 1}))
+    seen: list[str] = []
+    assert ledger.dead_letters.replay(lambda given: seen.append(given.id), dry_run=False).total == 1
+    assert seen == [record.id]
+    assert ledger.dead_letters.claim(worker="somebody") == []
+    assert [each.id for each in ledger.dead_letters.claim(ids=[rows.id], worker="somebody")] == [rows.id]
 
 
 @pytest.mark.parametrize("url", ["sqlite"], indirect=True)

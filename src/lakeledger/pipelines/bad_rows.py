@@ -156,4 +156,5 @@ def _letter(spec: Write, reason: str, count: int, sample: str | None, run_id: st
         source_record_id=f"{source or spec.table}/{run_id}/{reason}",
         error_message=f"{reason}: {count:,} {'row' if count == 1 else 'rows'} set aside in {where}",
         error_type=ErrorType.VALIDATION,
+        quarantine_table=where,
     )

@@ -112,7 +112,7 @@ def batches(found: Sequence[DeadLetter]) -> list[Batch]:
     """The letters by source and table, of each so many at a time."""
     groups: dict[tuple[str | None, str], list[DeadLetter]] = {}
     for letter in found:
-        groups.setdefault((letter.record_data.get("source"), letter.record_data["quarantine"]), []).append(letter)
+        groups.setdefault((letter.record_data.get("source"), letter.quarantine_table or ""), []).append(letter)
     return [
         Batch(source, _table_of(where), tuple(of_source[start : start + LETTERS_AT_ONCE]))
         for (source, where), of_source in groups.items()

@@ -56,6 +56,7 @@ def draft(new: NewLetter, masking: Masking, secrets: Iterable[str] = ()) -> Draf
         fingerprint=fingerprint(error_type, None, message or ""),
         sync_run_id=id_of(new.sync_run_id),
         error_log_id=None,
+        quarantine_table=new.quarantine_table,
     )
 
 

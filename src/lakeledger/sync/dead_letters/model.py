@@ -39,7 +39,10 @@ UNKNOWN_OPERATION = "unknown"
 
 @dataclass(frozen=True)
 class NewLetter:
-    """What is known of a record that could not be written. `record_data` is masked before it is stored; other values are kept as text."""
+    """What is known of a record that could not be written. `record_data` is masked before it is stored; other values are kept as text.
+
+    With a `quarantine_table` it stands for rows there, and has no record of its own.
+    """
 
     schema_name: str
     table_name: str | None
@@ -51,6 +54,7 @@ class NewLetter:
     error_message: object = None
     error_type: str | None = None
     item_kind: ItemKind | str = ItemKind.RECORD
+    quarantine_table: str | None = None
 
 
 @dataclass(frozen=True)
@@ -73,6 +77,7 @@ class Draft:
     fingerprint: str
     sync_run_id: str | None
     error_log_id: str | None
+    quarantine_table: str | None = None
 
 
 @dataclass(frozen=True)
@@ -107,6 +112,7 @@ class DeadLetter:
     resolved_by: str | None
     resolution_method: str | None
     resolution_note: str | None
+    quarantine_table: str | None = None
 
     @property
     def is_settled(self) -> bool:
@@ -115,7 +121,7 @@ class DeadLetter:
     @property
     def stands_for_rows(self) -> bool:
         """Whether it stands for quarantined rows of a load, and not for a record of its own."""
-        return {"quarantine", "run_id", "reason", "rows"} <= self.record_data.keys()
+        return self.quarantine_table is not None
 
     def holder(self, now: datetime) -> str | None:
         """Who holds the letter now, if anybody."""

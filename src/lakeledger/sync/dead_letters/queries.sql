@@ -3,11 +3,11 @@
 insert into dead_letter_queue (
     id, tenant_id, sync_run_id, error_log_id, schema_name, table_name, name_key, schema_key, operation_type, item_kind,
     source_record_id, record_data, record_complete, payload_hash, dedupe_key, error_type, error_message, fingerprint, error_count, status,
-    created_at, last_failed_at
+    created_at, last_failed_at, quarantine_table
 ) values (
     :id, :tenant_id, :sync_run_id, :error_log_id, :schema_name, :table_name, :name_key, :schema_key, :operation_type, :item_kind,
     :source_record_id, :record_data, :record_complete, :payload_hash, :dedupe_key, :error_type, :error_message, :fingerprint, 1, 'pending',
-    :now, :now
+    :now, :now, :quarantine_table
 )
 on conflict (tenant_id, dedupe_key) where status in ('pending', 'processing') do update
    set error_count = dead_letter_queue.error_count + 1, last_failed_at = excluded.last_failed_at,
@@ -81,12 +81,13 @@ select counted.*, (select error_type from dead_letter_queue sample where sample.
  order by counted.sample_id desc
 
 -- name: claimable
+-- Letters that stand for quarantined rows are replayed with their loads, and not given to whoever asks for records.
 -- What is free and what has expired are two walks, here and below: one over both statuses would go through what is settled, or sort it all.
 -- `name_key || ''`: what has expired is found by its time, of whichever table; an index of the table's would lead through what is settled.
 select id, fingerprint, error_type, error_message, record_complete from (
     select * from (
         select id, created_at, fingerprint, error_type, error_message, record_complete from dead_letter_queue
-         where tenant_id = :tenant_id and status = 'pending'
+         where tenant_id = :tenant_id and status = 'pending' and quarantine_table is null
            and name_key = :name_key -- optional
            and schema_key = :schema_key -- optional
            and name_key like :names escape '!' -- optional
@@ -95,7 +96,7 @@ select id, fingerprint, error_type, error_message, record_complete from (
     ) free
     union all
     select id, created_at, fingerprint, error_type, error_message, record_complete from dead_letter_queue
-     where tenant_id = :tenant_id and status = 'processing' and claimed_until <= :now
+     where tenant_id = :tenant_id and status = 'processing' and claimed_until <= :now and quarantine_table is null
        and name_key || '' = :name_key -- optional
        and schema_key || '' = :schema_key -- optional
        and name_key like :names escape '!' -- optional
@@ -103,25 +104,16 @@ select id, fingerprint, error_type, error_message, record_complete from (
 ) claimable order by created_at, id limit :page_size
 
 -- name: letters_of_rows
-select * from (
-    select * from (
-        select * from dead_letter_queue
-         where tenant_id = :tenant_id and status = 'pending' and cast(record_data as text) like :of_rows
-           and name_key = :name_key -- optional
-           and schema_key = :schema_key -- optional
-           and name_key like :names escape '!' -- optional
-           and fingerprint = :fingerprint -- optional
-         order by created_at, id limit :page_size
-    ) free
-    union all
-    select * from dead_letter_queue
-     where tenant_id = :tenant_id and status = 'processing' and (claimed_until <= :now or claimed_by like :workers)
-       and cast(record_data as text) like :of_rows
-       and name_key || '' = :name_key -- optional
-       and schema_key || '' = :schema_key -- optional
-       and name_key like :names escape '!' -- optional
-       and fingerprint = :fingerprint -- optional
-) waiting order by created_at, id limit :page_size
+-- All that wait are in one index, and few of them are held.
+select * from dead_letter_queue
+ where tenant_id = :tenant_id and quarantine_table is not null and status in ('pending', 'processing')
+   and (status = 'pending' or claimed_until <= :now or claimed_by like :workers)
+   and name_key || '' = :name_key -- optional
+   and schema_key || '' = :schema_key -- optional
+   and name_key like :names escape '!' -- optional
+   and fingerprint || '' = :fingerprint -- optional
+ order by created_at, id
+ limit :page_size
 
 -- name: claim@sqlite
 update dead_letter_queue
@@ -130,7 +122,7 @@ update dead_letter_queue
     select id from (
         select id, created_at from (
             select id, created_at from dead_letter_queue
-             where tenant_id = :tenant_id and status = 'pending'
+             where tenant_id = :tenant_id and status = 'pending' and quarantine_table is null
                and name_key = :name_key -- optional
                and schema_key = :schema_key -- optional
                and name_key like :names escape '!' -- optional
@@ -139,7 +131,7 @@ update dead_letter_queue
         ) free
         union all
         select id, created_at from dead_letter_queue
-         where tenant_id = :tenant_id and status = 'processing' and claimed_until <= :now
+         where tenant_id = :tenant_id and status = 'processing' and claimed_until <= :now and quarantine_table is null
            and name_key || '' = :name_key -- optional
            and schema_key || '' = :schema_key -- optional
            and name_key like :names escape '!' -- optional
@@ -155,7 +147,7 @@ update dead_letter_queue
     select id from (
         select id, created_at from (
             select id, created_at from dead_letter_queue
-             where tenant_id = :tenant_id and status = 'pending'
+             where tenant_id = :tenant_id and status = 'pending' and quarantine_table is null
                and name_key = :name_key -- optional
                and schema_key = :schema_key -- optional
                and name_key like :names escape '!' -- optional
@@ -164,7 +156,7 @@ update dead_letter_queue
         ) free
         union all
         select id, created_at from dead_letter_queue
-         where tenant_id = :tenant_id and status = 'processing' and claimed_until <= :now
+         where tenant_id = :tenant_id and status = 'processing' and claimed_until <= :now and quarantine_table is null
            and name_key || '' = :name_key -- optional
            and schema_key || '' = :schema_key -- optional
            and name_key like :names escape '!' -- optional

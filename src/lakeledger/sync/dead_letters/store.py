@@ -28,9 +28,6 @@ from lakeledger.sync.failures import ErrorType, fingerprint
 
 sql = load("lakeledger.sync.dead_letters")
 
-# What the record of a letter has in it that stands for rows of a quarantine table.
-_OF_ROWS = '%"quarantine":%'
-
 _NEWEST: pages.Key = {"created_at": codec.to_time, "id": str}
 
 # What becomes of the error whose letter is settled.
@@ -85,18 +82,18 @@ def groups(tx: Transaction, status: str | None, limit: int | None = None, after:
 
 
 def claimable(tx: Transaction, chosen: Filter, limit: int) -> list[Row]:
-    """What could be claimed now, oldest first: ids, causes, and whether the record is complete."""
+    """The records that could be claimed now, oldest first: ids, causes, and whether the record is complete."""
     return tx.all(sql.claimable, **_conditions(chosen), page_size=limit)
 
 
 def of_rows(tx: Transaction, chosen: Filter, workers: str, limit: int) -> list[DeadLetter]:
     """The letters that stand for quarantined rows and that nobody holds but workers of such a name (`x %`), oldest first."""
-    rows = tx.all(sql.letters_of_rows, **_conditions(chosen), of_rows=_OF_ROWS, workers=workers, page_size=limit)
-    return [letter for letter in (DeadLetter(**row) for row in rows) if letter.stands_for_rows]
+    rows = tx.all(sql.letters_of_rows, **_conditions(chosen), workers=workers, page_size=limit)
+    return [DeadLetter(**row) for row in rows]
 
 
 def claim(tx: Transaction, how: Claim, chosen: Filter, limit: int) -> list[DeadLetter]:
-    """Hold the oldest letters that nobody holds."""
+    """Hold the oldest letters of records that nobody holds."""
     rows = tx.all(sql.claim, **_holding(tx, how), **_conditions(chosen), page_size=lookup.check_limit(limit))
     return _oldest_first(rows)
 
