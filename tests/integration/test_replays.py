@@ -213,7 +213,7 @@ def test_a_replay_that_fails_is_in_the_error_log_and_leaves_the_letters_waiting(
     with sqlite_lake.run("main.orders__quarantine", exclusive=True):
         (second,) = replay(sqlite_lake, days(), base)
         assert "is already running" in (second.error or ""), "two at once"
-    (letter,) = sqlite_lake.dead_letters.claim(worker="somebody")
+    (letter,) = sqlite_lake.dead_letters.claim(ids=[each.id for each in sqlite_lake.dead_letters.list()], worker="somebody")
     assert replay(sqlite_lake, days(), base) == [], "somebody else holds it"
     sqlite_lake.dead_letters.release(letter.id, "somebody")
     (done,) = replay(sqlite_lake, days({"dateFormat": "dd.MM.yyyy"}), base)

@@ -32,6 +32,9 @@ if TYPE_CHECKING:
 
 # New rows become files of at most about so many.
 ROWS_PER_FILE = 1_000_000
+# So many rows or files are searched for keys by one task.
+ROWS_PER_LOOK = 500_000
+FILES_PER_LOOK = 16
 
 
 @contextmanager
@@ -107,7 +110,7 @@ class _Plan:
         changes = Sides(columns, joined).may_change.alias("changes")
         pairs = joined.select(*(f"t{place}" for place in columns.keys), "t_file", changes)
         if not self.batch.truncates:  # They match every row.
-            pairs = pairs.persist()
+            pairs = (pairs.coalesce(_tasks(files)) if self.batch.is_small else pairs).persist()
         try:
             found = pairs.groupBy("t_file").agg(F.bool_or("changes")).collect()
             hits = self.known.find(row[0] for row in found)
@@ -225,6 +228,11 @@ class _Plan:
 
         named = [F.col(f"c{place}").alias(name) for place, name in enumerate(self.batch.columns.names)]
         return rows.select(*named, VERDICT, *unmarked(self.given.shape.others))
+
+
+def _tasks(files: Sequence[DataFile]) -> int:
+    """How many tasks look for keys in files: few are enough, where one for each file would be longer in starting than in reading."""
+    return max(1, sum(file.row_count for file in files) // ROWS_PER_LOOK, len(files) // FILES_PER_LOOK)
 
 
 @contextmanager

@@ -92,31 +92,48 @@ def resolve(sides: Sides, joined: DataFrame) -> DataFrame:
     """The rows that are left, as `c0`, `c1` …, each with its verdict."""
     from pyspark.sql import functions as F
 
-    columns = sides.columns
+    columns, places = sides.columns, range(len(sides.columns.names))
+    if not sides.is_ordered and not columns.is_partial:  # The batch's row counts wherever there is one, and none goes.
+        chosen = _whole(sides, sides.has_batch)
+        verdict = F.when(~sides.has_table, NEW).when(~sides.has_batch, KEEP).when(_is_same(columns, "b"), _still(columns)).otherwise(UPDATE)
+        return joined.select(*(chosen[place].alias(f"c{place}") for place in places), verdict.alias(VERDICT))
     lives = joined.withColumns({"t_lives": sides.table_lives, "b_lives": sides.batch_lives})
     lives = lives.where(F.col("t_lives") | F.col("b_lives"))
-    chosen = _by_column(sides) if columns.is_partial else _whole(sides)
-    made = {f"c{place}": chosen[place] for place in range(len(columns.names))}
-    settled = (lives if columns.is_partial else lives.withColumn("b_wins", _wins(sides))).withColumns(made)
-    shown = [place for place in range(len(columns.names)) if place not in columns.computed]
-    is_same = same((F.col(f"c{place}"), F.col(f"t{place}"), columns.types[place]) for place in shown if place not in columns.keys)
-    is_still = same((F.col(f"c{place}"), F.col(f"t{place}"), columns.types[place]) for place in sorted(columns.computed))
+    if columns.is_partial:
+        settled, chosen = lives, _by_column(sides)
+    else:
+        settled, chosen = lives.withColumn("b_wins", _wins(sides)), _whole(sides, F.col("b_wins"))
     verdict = (
         F.when(~F.col("t_lives") & ~sides.has_table, NEW)
         .when(~F.col("b_lives"), KEEP)
-        .when(is_same & is_still, SAME)
-        .when(is_same, TOUCHED)
+        .when(_is_same(columns, "c"), _still(columns, "c"))
         .otherwise(UPDATE)
     )
-    return settled.select(*(f"c{place}" for place in range(len(columns.names))), verdict.alias(VERDICT))
+    made = settled.withColumns({f"c{place}": chosen[place] for place in places})
+    return made.select(*(f"c{place}" for place in places), verdict.alias(VERDICT))
+
+
+def _is_same(columns: Columns, side: str) -> Column:
+    """Whether the row of that side has the values of the table's."""
+    from pyspark.sql import functions as F
+
+    return same((F.col(f"{side}{place}"), F.col(f"t{place}"), columns.types[place]) for place in columns.values)
+
+
+def _still(columns: Columns, side: str | None = None) -> Column:
+    """The verdict on a row with the same values: what the ledger keeps of it is that of a side now, or nothing."""
+    from pyspark.sql import functions as F
+
+    kept = (
+        (F.col(f"{side}{place}") if side else F.lit(None), F.col(f"t{place}"), columns.types[place]) for place in sorted(columns.computed)
+    )
+    return F.when(same(kept), SAME).otherwise(TOUCHED)
 
 
 def _wins(sides: Sides) -> Column:
     """Whether the batch's row is the one that counts. Of two of one sequence the remaining columns decide."""
     from pyspark.sql import functions as F
 
-    if not sides.is_ordered:
-        return F.col("b_lives")
     columns, batch = sides.columns, F.col("b_sequence")
     theirs = in_order((F.col(f"b{place}"), columns.types[place]) for place in columns.values)
     ours = in_order((F.col(f"t{place}"), columns.types[place]) for place in columns.values)
@@ -124,16 +141,14 @@ def _wins(sides: Sides) -> Column:
     return F.col("b_lives") & (~F.col("t_lives") | newer)
 
 
-def _whole(sides: Sides) -> dict[int, Column]:
+def _whole(sides: Sides, b_wins: Column) -> dict[int, Column]:
     from pyspark.sql import functions as F
 
     columns = sides.columns
-    chosen = {
-        place: F.when(F.col("b_wins"), F.col(f"b{place}")).otherwise(F.col(f"t{place}")) for place in (*columns.keys, *columns.values)
-    }
+    chosen = {place: F.when(b_wins, F.col(f"b{place}")).otherwise(F.col(f"t{place}")) for place in (*columns.keys, *columns.values)}
     for place in sorted(columns.computed):
         mine = F.col("b_sequence") if place == columns.sequence and sides.is_ordered else F.lit(None)
-        chosen[place] = F.when(F.col("b_wins"), mine).otherwise(F.col(f"t{place}"))
+        chosen[place] = F.when(b_wins, mine).otherwise(F.col(f"t{place}"))
     return chosen
 
 
