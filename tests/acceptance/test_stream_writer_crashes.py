@@ -14,6 +14,9 @@ from contract.streaming import EVENTS, ids, quarantined
 from integration import children
 from lakeledger import Ledger, failpoints
 
+# Up to where other engines' metadata is staged the database makes no difference.
+LATE = (failpoints.AFTER_STAGE, failpoints.IN_TRANSACTION, failpoints.AFTER_COMMIT)
+CRASHES = [*(("sqlite", point) for point in failpoints.ALL), *(("postgres", point) for point in LATE)]
 SCRIPT = Path(children.__file__).parent / "streaming_child.py"
 
 
@@ -25,7 +28,7 @@ def seen(url: str, tmp_path: Path) -> Iterator[Ledger]:
         yield opened
 
 
-@pytest.mark.parametrize("point", failpoints.ALL)
+@pytest.mark.parametrize(("url", "point"), CRASHES, indirect=["url"])
 def test_rows_of_a_writer_that_is_killed_are_there_once_or_were_never_acknowledged(
     seen: Ledger, url: str, tmp_path: Path, point: str
 ) -> None:
@@ -51,7 +54,8 @@ def test_rows_of_a_writer_that_is_killed_are_there_once_or_were_never_acknowledg
     assert [each.problems for each in report.tables] == [[], []]
     assert seen.runs.get(killed.id).status == "FAILED"
     assert (ids(seen), quarantined(seen)) == ([*expected[0], 5], expected[1])
-    assert seen.tables.sweep(timedelta(0)).leftovers == []
+    again = seen.maintenance.maintain(apply=True)
+    assert [(each.orphans.files, each.metadata.files) for each in again.tables] == [(0, 0), (0, 0)]
     for table in (EVENTS, f"{EVENTS}__quarantine"):
         assert seen.repair.verify(table).defects == []
         folder = Path(seen.tables.get(table).location)

@@ -65,7 +65,7 @@ def test_rows_per_second_of_a_stream(spark: SparkSession, tmp_path: Path, metada
         frames = iter(itertools.cycle(spark.createDataFrame(table) for table in tables[:APPENDS]))
         (appended,) = alternate([lambda: ledger.append(next(frames), "bench.appended")], APPENDS, ledger.settle)
     print(f"a stream of {ROWS:,} rows of 5 columns in batches of {BATCH:,}, {ROTATION:,} per rotation ({metadata}), median of {ROUNDS}:")
-    for kind, bare_rate, rate in (("Arrow", *per_second[:2]), ("dicts", *per_second[2:])):
+    for kind, (bare_rate, rate) in {"Arrow": per_second[:2], "dicts": per_second[2:]}.items():
         print(f"  {kind}: bare pyarrow {bare_rate:,.0f} rows/s, stream writer {rate:,.0f} rows/s ({rate / bare_rate:.2f}×)")
     print(f"  one append of Spark per batch: {BATCH / statistics.median(appended):,.0f} rows/s")
 

@@ -179,9 +179,14 @@ def test_what_cannot_be_is_refused_at_once_with_the_fix(sqlite_ledger: Ledger, a
 
 def test_what_is_no_row_and_what_comes_too_late_is_refused(sqlite_ledger: Ledger) -> None:
     writer = sqlite_ledger.stream_writer(EVENTS, every=NEVER)
-    for odd, message in (("{}", "takes dicts or Arrow, not str"), ([1], "a row for bronze.events is a int: give dicts"), (5, "not int")):
+    wrong: list[tuple[Any, str]] = [
+        ("{}", "takes dicts or Arrow, not str"),
+        ([1], "a row for bronze.events is a int: give dicts"),
+        (5, "not int"),
+    ]
+    for odd, message in wrong:
         with pytest.raises(Invalid, match=message):
-            writer.write(odd)  # type: ignore[arg-type]
+            writer.write(odd)
     row = {"id": 1}
     writer.write(row)
     row["id"] = 2

@@ -300,7 +300,7 @@ def _type_of(rows: Sequence[dict[str, Any]], key: Any) -> Any:
         try:
             type_ = _declarable(pa.infer_type(tried))
             return schema_of(pa.schema([(str(key), type_)]))["fields"][0]["type"] if type_ else None
-        except (*_errors(), Invalid):
+        except _errors(Invalid):
             continue
     return None
 
@@ -374,11 +374,11 @@ def _is_kept(word: str) -> bool:
     return found is not None and int(found[1] or 0) <= MOST_DIGITS
 
 
-def _errors() -> tuple[type[Exception], ...]:
-    """What Arrow raises for values that are none of a type."""
+def _errors(*more: type[Exception]) -> tuple[type[Exception], ...]:
+    """What Arrow raises for values that are none of a type, and what else is no surprise."""
     import pyarrow as pa
 
-    return pa.ArrowException, TypeError, ValueError, OverflowError
+    return (pa.ArrowException, TypeError, ValueError, OverflowError, *more)
 
 
 def _plain(value: Any) -> Any:
