@@ -86,8 +86,7 @@ class Ledger(Writes):
         Raises what a stream writer failed by whose rows are lost, unless it was raised before.
         """
         try:
-            for writer in list(self._writers):
-                writer.close()
+            self.close_writers()
             with suppress(KeyError):  # none is left
                 while True:
                     self._threads.pop().close()

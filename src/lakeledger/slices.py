@@ -64,10 +64,13 @@ class Slices:
         """Do that when this tenant's part of the ledger is closed."""
         self._at_close.append(action)
 
-    def _unwire(self) -> None:
-        """Commit what stream writers have gathered, and stop what the slices run in the background."""
+    def close_writers(self) -> None:
+        """Commit what stream writers have gathered, and close them. Raises what one failed by, unless somebody has heard of it before."""
         for writer in list(self._writers):
             writer.close()
+
+    def _unwire(self) -> None:
+        """Stop what the slices run in the background."""
         while self._at_close:
             self._at_close.pop()()
         if self._capture:

@@ -17,6 +17,8 @@ import pytest
 import lakeledger
 from contract.streaming import EVENTS, ids, quarantined, read
 from empty_ledgers import new_sqlite_url
+from integration.test_tasks import call, module, steps_py
+from integration.test_tasks import run as run_tasks
 from lakeledger import Failed, Fenced, Invalid, Ledger, Settings, Unavailable, failpoints
 from lakeledger.runs import cancelled
 from lakeledger.testing import raise_at
@@ -273,16 +275,33 @@ def test_a_run_that_somebody_cancels_stops_its_writer(ledger: Ledger) -> None:
     assert [run.status for run in ledger.runs.list()] == ["CANCELLED"]
 
 
-def test_a_given_run_and_a_task_commit_in_their_own_name(sqlite_ledger: Ledger) -> None:
-    with sqlite_ledger.run("feed") as run, run.step("events") as step:
-        with sqlite_ledger.stream_writer(EVENTS, every=NEVER, run=step) as writer:
-            writer.write(rows(0, 3))
-        task = sqlite_ledger.bound_to(step, lambda: sqlite_ledger.spark)
-        task.stream_writer(EVENTS, every=NEVER).write(rows(3, 5))
-        task.close()
-    (found,) = sqlite_ledger.runs.list()
-    assert (found.id, found.records_inserted, found.commit_count) == (run.id, 5, 2)
-    assert sqlite_ledger.runs.steps(run.id)[0].rows_processed in (2, 5)
+def test_a_given_step_and_a_task_commit_in_their_own_name_and_a_task_need_not_close(sqlite_ledger: Ledger, tmp_path: Path) -> None:
+    with sqlite_ledger.run("feed") as run, run.step("events") as step, sqlite_ledger.stream_writer(EVENTS, every=NEVER, run=step) as writer:
+        writer.write(rows(0, 3))
+    steps_py(
+        tmp_path,
+        """
+def feed(context):
+    context.ledger.stream_writer("bronze.events").write([{"id": 3}, {"id": 4}])
+def spoil(context):
+    context.ledger.stream_writer("bronze.events", max_bad_rows=0).write([{"id": "x"}])
+def fail(context):
+    context.ledger.stream_writer("bronze.events").write([{"id": 5}])
+    raise ValueError("no")
+""",
+    )
+    done = run_tasks(sqlite_ledger, module(*(call(name, name) for name in ("feed", "spoil", "fail"))), tmp_path)
+    assert [(step.status, step.error) for step in done.steps] == [
+        ("COMPLETED", None),
+        (
+            "FAILED",
+            "1 of 1 rows for bronze.events are bad, more than max_bad_rows 0: 1 × id is not long; correct the source, or raise the limit",
+        ),
+        ("FAILED", "ValueError: no"),
+    ]
+    assert ids(sqlite_ledger) == [0, 1, 2, 3, 4]
+    found = {each.pipeline_id: (each.records_inserted, each.commit_count) for each in sqlite_ledger.runs.list()}
+    assert found == {"feed": (3, 1), "shop": (2, 1)}
 
 
 def test_threads_and_writers_share_a_table_and_every_row_is_there_once(ledger: Ledger) -> None:
