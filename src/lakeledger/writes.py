@@ -296,8 +296,8 @@ class Writes(Slices):
         """
         from lakeledger.pipelines import apply
         from lakeledger.pipelines.bad_rows import Limit
+        from lakeledger.pipelines.streaming.columns import schema_of
         from lakeledger.pipelines.streaming.rotation import Stream
-        from lakeledger.pipelines.streaming.rows import schema_of
         from lakeledger.pipelines.streaming.writer import Limits, StreamWriter, seconds_of
 
         if schema_drift not in (known := get_args(apply.Drift)):

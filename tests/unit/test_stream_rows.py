@@ -12,8 +12,10 @@ import pytest
 
 from lakeledger import Invalid
 from lakeledger.pipelines.apply import Drift
+from lakeledger.pipelines.streaming.columns import as_table, schema_of
 from lakeledger.pipelines.streaming.files import partition_text
-from lakeledger.pipelines.streaming.rows import Fitted, Piece, as_table, fit_rows, schema_of
+from lakeledger.pipelines.streaming.rows import Fitted, Piece, fit_rows
+from lakeledger.pipelines.streaming.values import misfits
 from lakeledger.tables.schema import Schema, type_text
 
 KNOWN = schema_of(pa.schema([("id", pa.int64()), ("name", pa.string()), ("price", pa.float64())]))
@@ -73,10 +75,12 @@ def test_evolve_adds_columns_and_wider_types_and_sets_aside_what_no_table_keeps(
     narrow = as_table(pa.table({"id": pa.array([1], pa.int32()), "n": pa.array([1], pa.int16())}))
     known = schema_of(narrow.schema)
     wide = as_table(pa.table({"id": pa.array([2**40], pa.int64()), "color": ["red"]}))
-    fitted = fit(narrow, [{"id": 3, "size": 4}, {"id": 4, "size": "big"}, {"id": 5, "odd": object()}], wide, known=known, drift="evolve")
+    dicts = [{"id": 3, "size": 4}, {"id": 4, "size": "big"}, {"id": 5, "odd": object()}, {"": 1}]
+    fitted = fit(narrow, dicts, wide, known=known, drift="evolve")
     assert types(fitted) == {"id": "long", "n": "short", "size": "long", "color": "string"}
     assert fitted.table.column("id").to_pylist() == [1, 3, 2**40]
-    assert [list(each.reasons) for each in fitted.bad] == [["size is not long"], ["odd is nothing that a table keeps"]]
+    no = "is nothing that a table keeps"
+    assert [list(each.reasons) for each in fitted.bad] == [["size is not long"], [f"odd {no}"], [f"a column without a name {no}"]]
 
 
 def test_rescue_keeps_what_has_no_place_as_json_and_drop_leaves_it_out() -> None:
@@ -112,6 +116,27 @@ def test_declared_columns_are_those_of_the_table_whatever_the_first_rows_have() 
     fitted = fit([{"id": 1}, {"id": 2**40}, {"id": 3, "color": 1}], known=None, declared=declared)
     assert types(fitted) == {"id": "integer", "at": "timestamp"}
     assert [reasons for _, reasons in bad(fitted)] == [["id is not integer"], ["color is new"]]
+
+
+@pytest.mark.parametrize(
+    ("type_", "good", "wrong"),
+    [
+        (pa.int64(), [1, 2.0, None], [1.5, Decimal("1.5"), Decimal(1), "1", True, float("nan"), 2**63]),
+        (pa.float64(), [1, 1.5, float("nan")], ["1.5", 2**60 + 1, 2**70]),
+        (pa.date32(), [date(2026, 1, 1)], [datetime(2026, 1, 1, 5, tzinfo=UTC), 5, "2026-01-01"]),
+        (pa.timestamp("us", "UTC"), [datetime(2026, 1, 1, tzinfo=UTC)], [5, 1.5, date(2026, 1, 1), "2026-01-01"]),
+        (pa.decimal128(10, 2), [1, Decimal("1.5")], [1.5, Decimal("1.234"), "1"]),
+        (pa.string(), ["a"], [1, "half \ud800"]),
+        (pa.list_(pa.int64()), [[1, None], []], [[1.5], ["a"], 1, "ab"]),
+        (pa.struct([("a", pa.int64())]), [{"a": 1}, {"b": None}, {}], [{"a": 1, "b": 2}, {"a": 1.5}, [1]]),
+        (pa.map_(pa.string(), pa.int64()), [{"x": 1}, [("y", 2)], {}], [{"x": 1.5}, {1: 1}, 5]),
+    ],
+)
+def test_no_value_is_taken_for_another(type_: pa.DataType, good: list[Any], wrong: list[Any]) -> None:
+    """Each among good ones, and all together: Arrow decides on types by what it sees first."""
+    for bad_one in wrong:
+        assert list(misfits([*good, bad_one, *good], type_)) == [len(good)], bad_one
+    assert list(misfits([*wrong, *good], type_)) == list(range(len(wrong)))
 
 
 @pytest.mark.parametrize(

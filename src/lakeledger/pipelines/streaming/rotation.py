@@ -15,7 +15,8 @@ from lakeledger.pipelines.apply import Outcome, Saved, Target, Write
 from lakeledger.pipelines.effects import Stopwatch
 from lakeledger.pipelines.load import replanned
 from lakeledger.pipelines.streaming import files
-from lakeledger.pipelines.streaming.rows import BadRow, Fitted, Piece, fit_rows, grown
+from lakeledger.pipelines.streaming.columns import grown
+from lakeledger.pipelines.streaming.rows import BadRow, Fitted, Piece, fit_rows
 from lakeledger.pipelines.write import Planned, change_of, facts_of, find_target, fit, put_files
 from lakeledger.runs import Counters, Fence
 from lakeledger.tables import Change, Committed, Layout

@@ -2,12 +2,9 @@
 
 from __future__ import annotations
 
-import json
-import re
 from collections import defaultdict
-from collections.abc import Iterator, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass, field
-from functools import lru_cache
 from itertools import chain, groupby
 from typing import TYPE_CHECKING, Any
 
@@ -16,19 +13,18 @@ from lakeledger.errors import Invalid
 from lakeledger.pipelines.apply import Drift
 from lakeledger.pipelines.apply.changes import RESCUED
 from lakeledger.pipelines.drift import becomes
-from lakeledger.sync.schemas.conversions import from_arrow, from_spark, to_arrow, to_spark_json
-from lakeledger.tables.schema import Field, Misfit, Schema, column_names, misfit_text, normalise, shown, type_text
+from lakeledger.pipelines.streaming.columns import arrow_schema, grown, schema_of
+from lakeledger.pipelines.streaming.values import convert, errors, is_empty, misfits, text_of, type_of
+from lakeledger.tables.schema import Schema, column_names, normalise, shown, type_text
 
 if TYPE_CHECKING:
     import pyarrow as pa
 
-# Rows that were gathered: dicts, one after the other, or a table of Arrow as `as_table` gives it.
+# Rows that were gathered: dicts, one after the other, or a table of Arrow as `columns.as_table` gives it.
 Piece = Any
 # How many columns that a table does not have are reasons of their own: there may be any number of them.
 NAMED_COLUMNS = 20
-ANOTHER = "another column is new"
-_KEPT = re.compile(r"boolean|byte|short|integer|long|float|double|string|binary|date|timestamp|timestamp_ntz|decimal\((\d+),\d+\)")
-MOST_DIGITS = 38
+ANOTHER, NAMELESS = "another column", "a column without a name"
 
 
 @dataclass(frozen=True)
@@ -46,69 +42,6 @@ class Fitted:
     schema: Schema
     table: pa.Table
     bad: list[BadRow] = field(default_factory=list)
-
-
-def schema_of(schema: pa.Schema) -> Schema:
-    """The columns that a table has which holds such rows. Raises Invalid for what Spark and other engines could not read again."""
-    return _kept_as(schema.remove_metadata())
-
-
-@lru_cache(maxsize=64)  # Those of one stream are always the same.
-def _kept_as(schema: pa.Schema) -> Schema:
-    made = normalise(to_spark_json(from_arrow(schema)))
-    for given, each in zip(schema, made["fields"], strict=True):
-        if odd := next((word for word in _words(each["type"]) if not _is_kept(word)), None):
-            raise Invalid(f"column {given.name} is {given.type}, and no table has {odd}: cast it to what Spark reads, for example string")
-    return made
-
-
-def arrow_schema(schema: Schema) -> pa.Schema:
-    """The same columns in Arrow's words."""
-    return to_arrow(from_spark(normalise(schema)))
-
-
-def as_table(given: pa.Table | pa.RecordBatch) -> pa.Table:
-    """What was given with the types that a table has: text of any size is text, times are in microseconds. Raises Invalid.
-
-    A column that knows no type has no values, and is left out.
-    """
-    import pyarrow as pa
-
-    table = pa.Table.from_batches([given]) if isinstance(given, pa.RecordBatch) else given
-    if untyped := [each.name for each in table.schema if pa.types.is_null(each.type)]:
-        table = table.drop_columns(untyped)
-    wanted = arrow_schema(schema_of(table.schema))
-    try:
-        return table if table.schema.equals(wanted) else pa.table(_cast(table.columns, wanted), schema=wanted)
-    except (pa.ArrowInvalid, pa.ArrowNotImplementedError) as error:
-        raise Invalid(f"the rows cannot be kept as a table has them: {error}") from error
-
-
-def grown(table: str, known: Schema | None, given: Schema, drift: Drift) -> Schema:
-    """The columns of a table, as far as they are shown, after rows with the given ones. Raises Invalid that names all that do not fit.
-
-    Columns that are missing are NULL.
-    """
-    if known is None:
-        return given
-    there = {codec.fold(each["name"]): each for each in shown(known)["fields"]}
-    new: list[Field] = []
-    problems: list[Misfit] = []
-    for each in given["fields"]:
-        same = there.get(codec.fold(each["name"]))
-        if same is None:
-            new += [each] if drift == "evolve" else []
-            problems += [Misfit(each["name"], given=each["type"])] if drift == "freeze" else []
-            continue
-        became = becomes(each["type"], same["type"], drift)
-        if became == "kept":
-            there[codec.fold(each["name"])] = {**same, "type": each["type"]}
-        elif became == "misfit":
-            problems.append(Misfit(same["name"], same["type"], each["type"]))
-    if problems:
-        hint = "; schema_drift='evolve' lets new columns in" if any(each.known is None for each in problems) else ""
-        raise Invalid(misfit_text(table, problems, hint=False) + hint)
-    return {"type": "struct", "fields": [*there.values(), *new]}
 
 
 def fit_rows(
@@ -143,15 +76,6 @@ def _joined(pieces: Sequence[Piece]) -> list[Piece]:
 
     found = ((each, list(group)) for each, group in groupby(pieces, kind))
     return [joined for each, group in found for joined in ([pa.concat_tables(group).combine_chunks()] if each else group)]
-
-
-def text_of(row: Any) -> str:
-    """A row as text, as far as it can be had."""
-    try:
-        text = json.dumps(row, default=_plain, ensure_ascii=False)
-    except (TypeError, ValueError, RecursionError):
-        text = repr(row)
-    return text.encode("utf-8", "backslashreplace").decode()
 
 
 def _part(piece: Piece, schema: Schema, drift: Drift, required: Sequence[str]) -> Fitted:
@@ -240,24 +164,23 @@ class _Look:
         if not unknown or self.drift == "drop":
             return
         named, every = set(unknown[:NAMED_COLUMNS]), set(unknown)
+        problem = "is nothing that a table keeps" if self.drift == "evolve" else "is new"
         for number, row in enumerate(rows):
             for key in sorted(every.intersection(row)):
-                if _is_empty(row[key]):
+                if is_empty(row[key]):
                     continue
                 if self.drift == "rescue":
                     self.rescued[number][key] = row[key]
-                elif self.drift == "evolve":
-                    self.reasons[number].append(f"{key} is nothing that a table keeps")
                 else:
-                    self.reasons[number].append(f"{key} is new" if key in named else ANOTHER)
+                    self.reasons[number].append(f"{(key or NAMELESS) if key in named else ANOTHER} {problem}")
 
     def _values(self, values: list[Any], each: pa.Field) -> pa.Array:
         import pyarrow as pa
 
         try:
-            return pa.array(values, each.type)
-        except _errors():
-            for number in _misfits(values, each.type):
+            return convert(values, each.type)
+        except errors():
+            for number in misfits(values, each.type):
                 if self.drift == "rescue" and each.name != RESCUED:
                     self.rescued[number][each.name] = values[number]
                 else:
@@ -287,59 +210,8 @@ def _seen(rows: Sequence[dict[str, Any]], schema: Schema | None, drift: Drift) -
         return {"type": "struct", "fields": []}
     known = {codec.fold(name) for name in column_names(schema)} if schema else set()
     names = {codec.fold(str(key)): key for key in dict.fromkeys(chain.from_iterable(rows))}
-    fields = [{"name": str(key), "type": type_} for name, key in names.items() if name not in known and (type_ := _type_of(rows, key))]
+    fields = [{"name": str(key), "type": type_} for name, key in names.items() if name not in known and (type_ := type_of(rows, key))]
     return normalise({"fields": fields})
-
-
-def _type_of(rows: Sequence[dict[str, Any]], key: Any) -> Any:
-    """The type of all values of a key, or of the first if they have several; None if there is none, or no table has it."""
-    import pyarrow as pa
-
-    values = [value for row in rows if (value := row.get(key)) is not None]
-    for tried in (values, values[:1]):
-        try:
-            type_ = _declarable(pa.infer_type(tried))
-            return schema_of(pa.schema([(str(key), type_)]))["fields"][0]["type"] if type_ else None
-        except _errors(Invalid):
-            continue
-    return None
-
-
-def _declarable(type_: pa.DataType) -> pa.DataType | None:
-    """An inferred type as it is declared: without what has no values yet, and with decimals of one size, as later ones may need."""
-    import pyarrow as pa
-
-    if pa.types.is_null(type_):
-        return None
-    if pa.types.is_struct(type_):
-        fields = [(each.name, inner) for each in type_ if (inner := _declarable(each.type))]
-        return pa.struct(fields) if fields else None
-    if pa.types.is_list(type_):
-        inner = _declarable(type_.value_type)
-        return pa.list_(inner) if inner else None
-    return pa.decimal128(38, 18) if pa.types.is_decimal(type_) else type_
-
-
-def _is_empty(value: Any) -> bool:
-    """Whether there is nothing to lose."""
-    if isinstance(value, dict | list):
-        return all(map(_is_empty, value.values() if isinstance(value, dict) else value))
-    return value is None
-
-
-def _misfits(values: Sequence[Any], type_: pa.DataType, start: int = 0) -> Iterator[int]:
-    """Which of the values are none of that type: halves are tried, so that few bad ones among many are found soon."""
-    import pyarrow as pa
-
-    try:
-        pa.array(values, type_)
-    except _errors():
-        if len(values) == 1:
-            yield start
-            return
-        middle = len(values) // 2
-        yield from _misfits(values[:middle], type_, start)
-        yield from _misfits(values[middle:], type_, start + middle)
 
 
 def _misfit(name: str, schema: Schema) -> str:
@@ -351,38 +223,3 @@ def _with_rescued(schema: Schema) -> Schema:
     if RESCUED in column_names(schema):
         return schema
     return {**schema, "fields": [*schema["fields"], *normalise({"fields": [{"name": RESCUED, "type": "string"}]})["fields"]]}
-
-
-def _cast(columns: Sequence[pa.ChunkedArray], wanted: pa.Schema) -> list[pa.ChunkedArray]:
-    return [column.cast(each.type) for column, each in zip(columns, wanted, strict=True)]
-
-
-def _words(type_: Any) -> Iterator[str]:
-    """The plain types that a type is made of."""
-    if isinstance(type_, str):
-        yield type_
-        return
-    for inner in (*(each["type"] for each in type_.get("fields", ())), *(type_[part] for part in _INSIDE if part in type_)):
-        yield from _words(inner)
-
-
-_INSIDE = ("elementType", "keyType", "valueType")
-
-
-def _is_kept(word: str) -> bool:
-    found = _KEPT.fullmatch(word)
-    return found is not None and int(found[1] or 0) <= MOST_DIGITS
-
-
-def _errors(*more: type[Exception]) -> tuple[type[Exception], ...]:
-    """What Arrow raises for values that are none of a type, and what else is no surprise."""
-    import pyarrow as pa
-
-    return (pa.ArrowException, TypeError, ValueError, OverflowError, *more)
-
-
-def _plain(value: Any) -> Any:
-    try:
-        return codec.to_plain(value)
-    except (TypeError, ValueError):
-        return str(value)

@@ -17,8 +17,9 @@ from typing import TYPE_CHECKING, Any, Self
 from lakeledger import clock
 from lakeledger.errors import Invalid, LakeledgerError, Unavailable
 from lakeledger.pipelines import Context
+from lakeledger.pipelines.streaming.columns import as_table, grown, schema_of
 from lakeledger.pipelines.streaming.rotation import Stream, look, rotate
-from lakeledger.pipelines.streaming.rows import Piece, as_table, grown, schema_of
+from lakeledger.pipelines.streaming.rows import Piece
 from lakeledger.runs import Fence
 from lakeledger.tables.schema import Schema
 
@@ -162,11 +163,13 @@ class StreamWriter:
                 return _done(self._version)
             if self._next.is_full(self._limits):
                 self._wait_for_room()
+            is_first = not self._next.rows
             self._next.add(piece, number, size)
             if self._thread is None:
                 self._thread = threading.Thread(target=self._work, name=f"stream-writer-{self._stream.table}", daemon=True)
                 self._thread.start()
-            self._changed.notify_all()
+            if is_first or self._next.is_full(self._limits):  # Before that nobody has anything to do.
+                self._changed.notify_all()
             return self._next.ticket
 
     def flush(self) -> int:
@@ -194,7 +197,8 @@ class StreamWriter:
     def _taken(self, rows: Any) -> tuple[Piece, int, int]:
         """Rows as they are gathered, how many, and how many bytes in memory they are, more or less."""
         if isinstance(rows, Mapping):
-            rows = [rows]
+            row = dict(rows)  # Whoever wrote it may go on to use theirs.
+            return [row], 1, _size_of(row)
         if _is_arrow(rows):
             table = as_table(rows)
             self._check_columns(table)
@@ -204,7 +208,7 @@ class StreamWriter:
         given = list(rows)
         if odd := next((each for each in set(map(type, given)) if not issubclass(each, Mapping)), None):
             raise Invalid(f"a row for {self._stream.table} is a {odd.__name__}: give dicts, or a pyarrow.Table")
-        made = list(map(dict, given))  # Whoever wrote them may go on to use theirs.
+        made = list(map(dict, given))
         return made, len(made), _size(made)
 
     def _check_columns(self, table: pa.Table) -> None:
@@ -322,8 +326,11 @@ def _is_arrow(rows: object) -> bool:
 def _size(rows: list[dict[str, Any]]) -> int:
     """About how much memory dicts take, by some of them."""
     some = rows[:: max(1, len(rows) // SIZED)]
-    sized = sum(sys.getsizeof(row) + sum(map(sys.getsizeof, row.values())) for row in some)
-    return sized * len(rows) // max(1, len(some))
+    return sum(map(_size_of, some)) * len(rows) // max(1, len(some))
+
+
+def _size_of(row: dict[str, Any]) -> int:
+    return sys.getsizeof(row) + sum(map(sys.getsizeof, row.values()))
 
 
 def _kind(rows: object) -> str:
