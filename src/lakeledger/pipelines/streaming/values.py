@@ -103,7 +103,7 @@ def _check_kinds(kinds: set[type], type_: pa.DataType) -> bool:
     """Raise TypeError for kinds of values that Arrow would take for others; whether there are numbers that may not be whole."""
     from pyarrow import types
 
-    numbers = {kind for kind in kinds if issubclass(kind, Number)}
+    numbers: set[Any] = {kind for kind in kinds if issubclass(kind, Number)}
     parts = {kind for kind in numbers if not issubclass(kind, Integral)}
     is_taken_for_time = types.is_temporal(type_) and (
         numbers or (types.is_date(type_) and any(issubclass(each, datetime) for each in kinds))
