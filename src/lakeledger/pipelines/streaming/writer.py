@@ -15,7 +15,7 @@ from types import TracebackType
 from typing import TYPE_CHECKING, Any, Self
 
 from lakeledger import clock
-from lakeledger.errors import Invalid, LakeledgerError, Unavailable
+from lakeledger.errors import Conflict, Invalid, LakeledgerError, Unavailable
 from lakeledger.pipelines import Context
 from lakeledger.pipelines.streaming.columns import as_table, grown, schema_of
 from lakeledger.pipelines.streaming.rotation import Stream, look, rotate
@@ -283,14 +283,14 @@ class StreamWriter:
             ticket.set_exception(error)
 
     def _rotate(self, gathered: Gathered, right: ExitStack) -> int:
-        """Commit what was gathered, again with back-off while a store is away. Raises Unavailable if it stays away."""
+        """Commit what was gathered, again with back-off while a store is away, or others are faster. Raises Unavailable if it stays away."""
         give_up = time.monotonic() + self._context.store.outage_seconds
         pause, is_noted = FIRST_PAUSE_SECONDS, False
         while True:
             try:
                 self._fence = self._fence or self._begin(right)
                 return rotate(self._context, self._stream, gathered.pieces, self._fence).version
-            except Unavailable as error:
+            except (Conflict, Unavailable) as error:
                 left = give_up - time.monotonic()
                 if not error.retryable or left <= 0:
                     raise
