@@ -276,7 +276,7 @@ class Writes(Slices):
         every: float | timedelta | str = 10.0,
         rows: int = 1_000_000,
         bytes: int = 128 << 20,
-        wait: float = 60.0,
+        wait: float | timedelta | str = 60.0,
         schema: pa.Schema | None = None,
         partition_by: Sequence[str] | None = None,
         schema_drift: Drift = "freeze",
@@ -303,8 +303,8 @@ class Writes(Slices):
         if schema_drift not in (known := get_args(apply.Drift)):
             raise Invalid(f"schema_drift={schema_drift!r} is none of {', '.join(known)}")
         declared = schema_of(schema) if schema is not None else None
-        required = (*required_columns, *(each.name for each in schema or () if not each.nullable))
-        limits = Limits(seconds_of(every), rows, bytes, wait)
+        required = (*(_names(required_columns) or ()), *(each.name for each in schema or () if not each.nullable))
+        limits = Limits(seconds_of("every", every), rows, bytes, seconds_of("wait", wait))
         into = apply.Write(parse_name(table), partition_by=_names(partition_by), metadata=metadata, drift=schema_drift)
         asked = {"stream_writer": {"every_seconds": limits.every_seconds, "rows": rows, "bytes": bytes}}
 
@@ -394,7 +394,7 @@ def _text(value: Id | None) -> str | None:
 
 
 def _names(names: Sequence[str] | None) -> tuple[str, ...] | None:
-    return None if names is None else tuple(names)
+    return (names,) if isinstance(names, str) else None if names is None else tuple(names)
 
 
 def _batch_of(request: Write, move: Advance) -> str:

@@ -161,10 +161,12 @@ def test_arrow_that_does_not_fit_is_refused_where_it_is_written_and_the_writer_g
 @pytest.mark.parametrize(
     ("arguments", "message"),
     [
-        ({"every": 0}, "every=0.0 never lets rows gather: give more than 0"),
+        ({"every": 0}, "every=0 seconds lets no rows gather: give more than 0"),
         ({"every": "soon"}, "every='soon' is no time span: write 10s"),
-        ({"rows": 0}, "rows=0 never lets rows gather"),
-        ({"bytes": -1}, "bytes=-1 never lets rows gather"),
+        ({"wait": None}, "wait=None is no time span"),
+        ({"rows": 0}, "rows=0 is no number of rows to gather: give a whole number above 0"),
+        ({"bytes": "1MB"}, "bytes='1MB' is no number of bytes to gather"),
+        ({"schema": "id int"}, "schema='id int' is no schema of Arrow: write pyarrow.schema"),
         ({"wait": -1}, "wait=-1 is no time"),
         ({"schema_drift": "ignore"}, "schema_drift='ignore' is none of freeze, evolve, rescue, drop"),
         ({"max_bad_rate": 2}, "max_bad_rate=2 is no share of rows"),

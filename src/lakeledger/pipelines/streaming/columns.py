@@ -25,6 +25,10 @@ _INSIDE = ("elementType", "keyType", "valueType")
 
 def schema_of(schema: pa.Schema) -> Schema:
     """The columns that a table has which holds such rows. Raises Invalid for what Spark and other engines could not read again."""
+    import pyarrow as pa
+
+    if not isinstance(schema, pa.Schema):
+        raise Invalid(f"schema={schema!r} is no schema of Arrow: write pyarrow.schema([('id', pyarrow.int64()), …])")
     return _kept_as(schema)[0]
 
 

@@ -47,11 +47,13 @@ class Limits:
     wait_seconds: float
 
     def __post_init__(self) -> None:
-        for name, value in (("every", self.every_seconds), ("rows", self.rows), ("bytes", self.bytes)):
-            if value <= 0:
-                raise Invalid(f"{name}={value} never lets rows gather: give more than 0")
+        for name, value in (("rows", self.rows), ("bytes", self.bytes)):
+            if not isinstance(value, int) or value <= 0:
+                raise Invalid(f"{name}={value!r} is no number of {name} to gather: give a whole number above 0")
+        if self.every_seconds <= 0:
+            raise Invalid(f"every={self.every_seconds:g} seconds lets no rows gather: give more than 0")
         if self.wait_seconds < 0:
-            raise Invalid(f"wait={self.wait_seconds} is no time: give 0 or more seconds")
+            raise Invalid(f"wait={self.wait_seconds:g} is no time: give 0 or more seconds")
 
 
 class Ticket(Future[int]):
@@ -283,7 +285,7 @@ class StreamWriter:
             ticket.set_exception(error)
 
     def _rotate(self, gathered: Gathered, right: ExitStack) -> int:
-        """Commit what was gathered, again with back-off while a store is away, or others are faster. Raises Unavailable if it stays away."""
+        """Commit what was gathered, again with back-off while a store is away or others are faster. Raises what it fails by at last."""
         give_up = time.monotonic() + self._context.store.outage_seconds
         pause, is_noted = FIRST_PAUSE_SECONDS, False
         while True:
@@ -301,14 +303,14 @@ class StreamWriter:
             pause = min(2 * pause, LONGEST_PAUSE_SECONDS)
 
 
-def seconds_of(every: float | timedelta | str) -> float:
+def seconds_of(name: str, span: float | timedelta | str) -> float:
     """A time span in seconds, however it was given. Raises Invalid."""
-    if isinstance(every, str):
-        span = clock.parse_span(every)
-        if span is None:
-            raise Invalid(f"every={every!r} is no time span: write 10s, 5m, a number of seconds or a timedelta")
-        return span.total_seconds()
-    return every.total_seconds() if isinstance(every, timedelta) else float(every)
+    found = clock.parse_span(span) if isinstance(span, str) else span
+    if isinstance(found, timedelta):
+        return found.total_seconds()
+    if not isinstance(found, int | float):
+        raise Invalid(f"{name}={span!r} is no time span: write 10s, 5m, a number of seconds or a timedelta")
+    return float(found)
 
 
 def _done(version: int) -> Ticket:
