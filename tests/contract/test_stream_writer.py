@@ -15,6 +15,7 @@ import pyarrow as pa
 import pytest
 
 import lakeledger
+from contract.keeping import ORDERS, overwrite
 from contract.streaming import EVENTS, ids, quarantined, read
 from empty_ledgers import new_sqlite_url
 from integration.test_tasks import call, module, steps_py
@@ -382,6 +383,13 @@ def test_a_table_of_another_kind_is_refused(sqlite_ledger: Ledger) -> None:
         writer.write({"id": 1, "day": "mon"})
     with pytest.raises(Invalid, match="partitioned by day: write it that way"):
         sqlite_ledger.stream_writer(EVENTS, partition_by=["id"])
+    overwrite(sqlite_ledger, [1], format_="jsonl")
+    with pytest.raises(Invalid, match=r"is jsonl, and a stream writer makes Parquet files: use ledger.append"):
+        sqlite_ledger.stream_writer(ORDERS)
+    with sqlite_ledger.stream_writer("history", every=NEVER) as writer:
+        writer.write({"id": 1, "__START_AT": 1})
+    with pytest.raises(Invalid, match=r"main.history keeps the history of its rows \(__START_AT\): write it with scd2"):
+        sqlite_ledger.stream_writer("history")
 
 
 def test_programs_that_await_wait_for_their_rows_without_holding_the_loop(sqlite_ledger: Ledger) -> None:
