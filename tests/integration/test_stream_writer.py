@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-import threading
+import logging
 from collections.abc import Iterator
 from datetime import UTC, date, datetime
 from decimal import Decimal
@@ -122,15 +122,23 @@ def server(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[S3Server
     made.stop()
 
 
-def test_a_warehouse_on_s3_gets_streamed_rows_and_they_outlast_its_outage(server: S3Server, tmp_path: Path) -> None:
+def test_a_warehouse_on_s3_gets_streamed_rows_and_they_outlast_its_outage(
+    server: S3Server, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    waited: list[str] = []
+
+    def come_back(record: logging.LogRecord) -> bool:
+        waited.append(record.getMessage())
+        server.start("lake")
+        return True
+
+    monkeypatch.setattr(logging.getLogger("lakeledger.pipelines.streaming.writer"), "filters", [come_back])
     settings = Settings(url=f"sqlite:///{tmp_path}/ledger.db", warehouse="s3://lake/shop", metadata="sync", s3=S3Settings(server.endpoint))
     with lakeledger.open(settings) as ledger, ledger.stream_writer("events", every=3600) as writer:
         server.stop()
         ticket = writer.write([{"id": 1}, {"id": 2}, {"id": "x"}])
-        back = threading.Thread(target=server.start, args=("lake",))
-        back.start()
         assert writer.flush() == ticket.result() == 1
-        back.join()
+        assert ["3 rows for main.events wait for up to" in text for text in waited] == [True], waited
         snapshot = ledger.tables.history("events")[0].iceberg_snapshot_id
         assert snapshot is not None
         assert sorted(with_pyiceberg(ledger, "events", snapshot).column("id").to_pylist()) == [1, 2]
