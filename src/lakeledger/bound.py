@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable
+from contextlib import suppress
 from dataclasses import replace
 from typing import TYPE_CHECKING
 
@@ -41,7 +42,8 @@ class TenantLedger(Ledger):
         return self._whole.spark
 
     def close(self) -> None:
-        """Finish what runs in the background for this tenant. The ledger itself stays open: others use it."""
+        """Finish what runs in the background for this tenant. The ledger itself stays open: others use it. Raises as `Ledger.close`."""
+        self.close_writers()
         if self._made:
             self._made[0].close()
         self._unwire()
@@ -73,7 +75,12 @@ class TaskLedger(Ledger):
         return self._task_spark()
 
     def close(self) -> None:
-        """Stop what runs in the background for this task. The ledger itself stays open: others use it."""
+        """Stop what runs in the background for this task. The ledger itself stays open: others use it.
+
+        What a task that failed has left in stream writers, the ledger refuses.
+        """
+        with suppress(Exception):  # The step has ended, and told why.
+            self.close_writers()
         self._unwire()
 
     def _background(self) -> tuple[Checksums, Sessions]:

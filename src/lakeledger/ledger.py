@@ -81,11 +81,17 @@ class Ledger(Writes):
         self.close()
 
     def close(self) -> None:
-        """Finish what runs in the background, for every tenant, and close the store. Spark is left running: it may be shared."""
-        with suppress(KeyError):  # none is left
-            while True:
-                self._threads.pop().close()
-        self.database.close()
+        """Finish what runs in the background, for every tenant, and close the store. Spark is left running: it may be shared.
+
+        Raises what a stream writer failed by whose rows are lost, unless it was raised before.
+        """
+        try:
+            self.close_writers()
+            with suppress(KeyError):  # none is left
+                while True:
+                    self._threads.pop().close()
+        finally:
+            self.database.close()
 
     def settle(self) -> None:
         """Wait until the background has nothing left to do: every committed file has its checksum."""

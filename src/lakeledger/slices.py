@@ -27,6 +27,7 @@ if TYPE_CHECKING:
     from lakeledger.maintenance.pins import Pin
     from lakeledger.maintenance.repair import Repair
     from lakeledger.maintenance.snapshots import Snapshots
+    from lakeledger.pipelines.streaming.writer import StreamWriter
     from lakeledger.publishing import Publisher
     from lakeledger.records import Records
     from lakeledger.runs import ActiveRun, Fence, Heartbeats
@@ -43,9 +44,10 @@ class Slices:
     worker: Worker
     runs: Runs
     _warehouse: Warehouse
-    _threads: WeakSet[Checksums | Heartbeats | Astha]  # of every tenant and task, to be closed with the whole ledger
+    _threads: WeakSet[Checksums | Heartbeats | Astha | StreamWriter]  # of every tenant and task, to be closed with the whole ledger
     for_tenant: Callable[[str], Any]
     _right: Callable[..., AbstractContextManager[Fence]]
+    _fence: Callable[..., Fence | None]
     run: Callable[..., ActiveRun]
 
     def _wire(self, store: Store, worker: Worker) -> None:
@@ -56,10 +58,16 @@ class Slices:
         self._capture: Capture | None = None
         self._at_close: list[Callable[[], None]] = []
         self._publisher: Publisher | None = None
+        self._writers: WeakSet[StreamWriter] = WeakSet()
 
     def at_close(self, action: Callable[[], None]) -> None:
         """Do that when this tenant's part of the ledger is closed."""
         self._at_close.append(action)
+
+    def close_writers(self) -> None:
+        """Commit what stream writers have gathered, and close them. Raises what one failed by, unless somebody has heard of it before."""
+        for writer in list(self._writers):
+            writer.close()
 
     def _unwire(self) -> None:
         """Stop what the slices run in the background."""

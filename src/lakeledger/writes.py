@@ -3,9 +3,10 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
+from contextlib import ExitStack
 from dataclasses import replace
-from datetime import datetime
-from typing import TYPE_CHECKING, Any, Literal
+from datetime import datetime, timedelta
+from typing import TYPE_CHECKING, Any, Literal, get_args
 
 from lakeledger import codec
 from lakeledger.codec import Id
@@ -15,13 +16,15 @@ from lakeledger.runs import ActiveRun, ActiveStep, Fence
 from lakeledger.slices import Slices
 
 if TYPE_CHECKING:
+    import pyarrow as pa
     from pyspark.sql import Column, DataFrame, SparkSession
 
     from lakeledger.pipelines import Context
-    from lakeledger.pipelines.apply import Changes, Mode, Write
+    from lakeledger.pipelines.apply import Changes, Drift, Mode, Write
     from lakeledger.pipelines.load import Loaded
     from lakeledger.pipelines.replaying import Replayed
     from lakeledger.pipelines.sources import Source as DataSource
+    from lakeledger.pipelines.streaming.writer import StreamWriter
     from lakeledger.sync import Advance, Source
     from lakeledger.sync.kinds import PositionLike
     from lakeledger.tables import Committed
@@ -266,6 +269,53 @@ class Writes(Slices):
             return [Replayed(each.source, str(name), tuple(letter.id for letter in each.letters), each.rows) for each in found]
         return [carry_out(context, each, str(name), lambda _: way) for each in found]
 
+    def stream_writer(
+        self,
+        table: str,
+        *,
+        every: float | timedelta | str = 10.0,
+        rows: int = 1_000_000,
+        bytes: int = 128 << 20,
+        wait: float | timedelta | str = 60.0,
+        schema: pa.Schema | None = None,
+        partition_by: Sequence[str] | None = None,
+        schema_drift: Drift = "freeze",
+        required_columns: Sequence[str] = (),
+        max_bad_rows: int | None = None,
+        max_bad_rate: float | None = None,
+        metadata: str | None = None,
+        run: ActiveRun | ActiveStep | None = None,
+    ) -> StreamWriter:
+        """What takes rows of Python and Arrow at any rate, without Spark, and makes one file and one commit of them per rotation.
+
+        Rows are rotated, and so visible, at the latest after `every` seconds, and as soon as there are so many `rows` or `bytes` of them in
+        memory. While one rotation is committed the next is gathered; whoever writes more waits at most `wait` seconds. The table is made
+        if it is not there, with the columns of `schema` or of the first rows. `schema_drift`, `required_columns`, `max_bad_rows` and
+        `max_bad_rate` are as in `target_config`; rows that do not fit go to `<table>__quarantine`. All rotations are one run, or the given
+        one. Raises Invalid.
+        """
+        from lakeledger.pipelines import apply
+        from lakeledger.pipelines.bad_rows import Limit
+        from lakeledger.pipelines.streaming.columns import schema_of
+        from lakeledger.pipelines.streaming.rotation import Stream
+        from lakeledger.pipelines.streaming.writer import Limits, StreamWriter, seconds_of
+
+        if schema_drift not in (known := get_args(apply.Drift)):
+            raise Invalid(f"schema_drift={schema_drift!r} is none of {', '.join(known)}")
+        declared = schema_of(schema) if schema is not None else None
+        required = (*(_names(required_columns) or ()), *(each.name for each in schema or () if not each.nullable))
+        limits = Limits(seconds_of("every", every), rows, bytes, seconds_of("wait", wait))
+        into = apply.Write(parse_name(table), partition_by=_names(partition_by), metadata=metadata, drift=schema_drift)
+        asked = {"stream_writer": {"every_seconds": limits.every_seconds, "rows": rows, "bytes": bytes}}
+
+        def begin(right: ExitStack) -> Fence:
+            return self._fence(run) or right.enter_context(self.run(str(into.table), trigger="api", parameters=asked)).fence
+
+        writer = StreamWriter(self.context(), Stream(into, Limit(max_bad_rows, max_bad_rate, required), declared), limits, begin)
+        self._threads.add(writer)
+        self._writers.add(writer)
+        return writer
+
     def read(self, table: str, version: int | str | None = None, at: datetime | str | None = None) -> DataFrame:
         """A table as a DataFrame: now, at a version, by its number or a tag, or as it was at a time. Raises NotFound, Invalid or Failed."""
         from lakeledger.pipelines.read import read
@@ -344,7 +394,7 @@ def _text(value: Id | None) -> str | None:
 
 
 def _names(names: Sequence[str] | None) -> tuple[str, ...] | None:
-    return None if names is None else tuple(names)
+    return (names,) if isinstance(names, str) else None if names is None else tuple(names)
 
 
 def _batch_of(request: Write, move: Advance) -> str:

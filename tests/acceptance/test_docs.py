@@ -110,6 +110,10 @@ def test_the_guide_to_merging_runs(spark: SparkSession, tmp_path: Path, monkeypa
     run_page("docs/guides/merging.md", tmp_path, monkeypatch)
 
 
+def test_the_guide_to_the_stream_writer_runs(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    run_page("docs/guides/stream-writer.md", tmp_path, monkeypatch)
+
+
 def test_the_guide_to_load_types_runs(spark: SparkSession, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     run_page("docs/guides/load-types.md", tmp_path, monkeypatch)
 

@@ -17,7 +17,7 @@ from lakeledger.errors import Failed, Invalid, LakeledgerError
 from lakeledger.lake import stores
 
 if TYPE_CHECKING:
-    from pyarrow import fs
+    from pyarrow import NativeFile, fs
 
 T = TypeVar("T")
 
@@ -110,11 +110,17 @@ class Storage:
 
     def write(self, path: str, content: bytes) -> None:
         """Make a small file, and the folder that it is in."""
+        with self.writing(path) as stream:
+            stream.write(content)
+
+    @contextmanager
+    def writing(self, path: str) -> Iterator[NativeFile]:
+        """A file to write, in a folder that is made if need be. It is whole once the block ends."""
         with self._telling(f"write {self.root}/{path}"):
             if not self._opened.bucket:
                 self.filesystem.create_dir(self.inner(path.rpartition("/")[0]), recursive=True)
             with self.filesystem.open_output_stream(self.inner(path)) as stream:
-                stream.write(content)
+                yield stream
 
     def read(self, path: str) -> bytes:
         """A small file's content. Raises FileNotFoundError."""

@@ -12,6 +12,7 @@ from typing import TYPE_CHECKING, Any
 
 from lakeledger.db import Store
 from lakeledger.errors import Invalid
+from lakeledger.names import TableName
 from lakeledger.pipelines import quarantine
 from lakeledger.pipelines.apply import Aside, Read, Saved, Target
 from lakeledger.pipelines.apply.values import nothing
@@ -19,7 +20,7 @@ from lakeledger.pipelines.partitions import quote
 from lakeledger.runs import Counters
 from lakeledger.tables import Change, Layout, TableMetadata, store
 from lakeledger.tables.change import prefix_of
-from lakeledger.tables.schema import ASIDE, Schema, check_readable, identify, normalise, reconcile
+from lakeledger.tables.schema import ASIDE, Schema, check_readable, column_names, identify, normalise, reconcile
 
 if TYPE_CHECKING:
     from pyspark.sql import Column, DataFrame
@@ -120,23 +121,29 @@ def _their(other: Other, field: dict[str, Any]) -> Column:
 
 
 def _find(ledger_store: Store, marked: DataFrame, aside: Aside, number: int, target: Target) -> Other:
+    given = normalise(marked.select(*(column.alias(name) for name, column in aside.columns.items())).schema.jsonValue())
+    known, schema = schema_of(ledger_store, aside.table, given, target)
+    return Other(aside, number, target.location, Layout(target.layout.format), known, schema)
+
+
+def schema_of(ledger_store: Store, name: TableName, given: Schema, target: Target) -> tuple[TableMetadata | None, Schema]:
+    """What the ledger knows of a table that rows with such columns are set aside in, and its schema after that. Raises Invalid."""
     with ledger_store.read() as tx:
-        table = store.find(tx, aside.table)
+        table = store.find(tx, name)
         known = store.metadata(tx, table) if table else None
     if table and table.location != target.location:
-        raise Invalid(f"{aside.table} has a place of its own: rows are set aside in a table that was made so")
-    layout = Layout(target.layout.format)
-    if known and known.format != layout.format:
-        raise Invalid(f"{aside.table} is {known.format}: {target.layout.format} files hold no rows for it")
-    given = normalise(marked.select(*(column.alias(name) for name, column in aside.columns.items())).schema.jsonValue())
-    check_readable(str(aside.table), given, layout.format)
-    prefix = prefix_of(aside.table, target.location)
+        raise Invalid(f"{name} has a place of its own: rows are set aside in a table that was made so")
+    if known and known.format != target.layout.format:
+        raise Invalid(f"{name} is {known.format}: {target.layout.format} files hold no rows for it")
+    check_readable(str(name), given, target.layout.format)
+    prefix = prefix_of(name, target.location)
     if known is None:
-        return Other(aside, number, target.location, layout, None, identify(given, None, [], prefix)[0])
+        return None, identify(given, None, [], prefix)[0]
     # Whoever works on what was set aside may have added columns of their own.
-    missing = [field for field in known.schema["fields"] if field["name"] not in aside.columns]
-    whole = reconcile(str(aside.table), known.schema, {"fields": [*given["fields"], *missing]}, evolve=True)
-    return Other(aside, number, target.location, layout, known, identify(whole, known.schema, known.columns, prefix)[0])
+    names = column_names(given)
+    missing = [field for field in known.schema["fields"] if field["name"] not in names]
+    whole = reconcile(str(name), known.schema, {"fields": [*given["fields"], *missing]}, evolve=True)
+    return known, identify(whole, known.schema, known.columns, prefix)[0]
 
 
 def _columns(aside: Aside, number: int) -> list[Column]:

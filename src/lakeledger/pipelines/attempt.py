@@ -106,6 +106,7 @@ class Attempt:
         try:
             with self._output.capturing(), step:
                 loaded = self._carry_out()
+                self.context.ledger.close_writers()
                 step.metadata.update(loaded.detail)
         except Exception as error:  # noqa: BLE001 - the outermost loop of a step: one source must not stop the others
             failure = error

@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING, Any
 
 from lakeledger.commit import Commit, Effect
 from lakeledger.db import Transaction
+from lakeledger.errors import Invalid
 from lakeledger.pipelines import Context, quarantine
 from lakeledger.pipelines.apply import Look, Refused, Saved, Write
 from lakeledger.pipelines.partitions import quote
@@ -22,8 +23,8 @@ if TYPE_CHECKING:
 
 UNREADABLE = "it cannot be read by the schema"
 SAMPLE_CHARACTERS = 2_000
-# What is measured: how many rows there are, and how many of them are bad.
-ALL, BAD = "bad_rows_of", "bad_rows"
+# What is measured: how many rows there are, how many of them are bad, and for each reason how many, and one of them.
+ALL, BAD, COUNT, SAMPLE = "bad_rows_of", "bad_rows", "bad_{}", "sample_{}"
 
 
 @dataclass(frozen=True)
@@ -33,6 +34,12 @@ class Limit:
     most: int | None = None
     most_rate: float | None = None
     required: tuple[str, ...] = ()
+
+    def __post_init__(self) -> None:
+        if self.most is not None and self.most < 0:
+            raise Invalid(f"max_bad_rows={self.most} is no number of rows: give 0 or more")
+        if self.most_rate is not None and not 0 <= self.most_rate <= 1:
+            raise Invalid(f"max_bad_rate={self.most_rate} is no share of rows: give 0 to 1")
 
     def broken_by(self, bad: int, rows: int) -> str | None:
         """The limit that so many bad rows are beyond, in words."""
@@ -66,10 +73,10 @@ def watched(context: Context, spec: Write, limit: Limit, run_id: str) -> Write:
         return _look(frame, made, reasons, run_id)
 
     def judge(saved: Saved) -> Sequence[Effect]:
-        return _judge(context, made, limit, names, saved.measured, run_id)
+        return judge_bad_rows(context, made, limit, names, saved.measured, run_id)
 
     def guardrails(saved: Saved) -> dict[str, Any]:
-        return _summary(limit, names, saved.measured)
+        return summary(limit, names, saved.measured)
 
     return replace(made, look=look, judge=judge, guardrails=guardrails, sets_bad_rows_aside=True)
 
@@ -105,15 +112,18 @@ def _look(frame: DataFrame, spec: Write, reasons: Mapping[str, Column], run_id: 
     row = F.substring(quarantine.text_of(frame.columns), 1, SAMPLE_CHARACTERS)
     measures = {ALL: F.count(F.lit(1)), BAD: F.count_if(aside.when)}
     for number, condition in enumerate(reasons.values()):
-        measures[f"bad_{number}"] = F.count_if(condition)
-        measures[f"sample_{number}"] = F.min(F.when(condition, row))
+        measures[COUNT.format(number)] = F.count_if(condition)
+        measures[SAMPLE.format(number)] = F.min(F.when(condition, row))
     return Look(measures, (aside,))
 
 
-def _judge(
-    context: Context, spec: Write, limit: Limit, reasons: Sequence[str], measured: Mapping[str, Any], run_id: str
+def judge_bad_rows(
+    context: Context, spec: Write, limit: Limit, reasons: Sequence[str], measured: Mapping[str, Any], run_id: str, part: str = ""
 ) -> Sequence[Effect]:
-    """The letters of what was set aside. Raises Refused if that is too much."""
+    """The letters of what was set aside, one for each reason. Raises Refused if that is too much.
+
+    A run that writes a table again and again tells the letters of each `part` apart.
+    """
     bad = int(measured.get(BAD) or 0)
     if not bad:
         return ()
@@ -121,18 +131,18 @@ def _judge(
     told = ", ".join(f"{count:,} × {reason}" for reason, count in counts.items())
     if broken := limit.broken_by(bad, rows):
         raise Refused(f"{bad:,} of {rows:,} rows for {spec.table} are bad, {broken}: {told}; correct the source, or raise the limit")
-    samples = {reason: measured[f"sample_{number}"] for number, reason in enumerate(reasons)}
-    made = [_letter(spec, reason, count, samples[reason], run_id) for reason, count in counts.items()]
+    samples = {reason: measured[SAMPLE.format(number)] for number, reason in enumerate(reasons)}
+    made = [_letter(spec, reason, count, samples[reason], run_id, part) for reason, count in counts.items()]
     return (Letters(tuple(context.ledger.dead_letters.draft(each) for each in made)),)
 
 
 def _counts(reasons: Sequence[str], measured: Mapping[str, Any]) -> dict[str, int]:
     """How many rows are bad for each reason that one has."""
-    counts = {reason: int(measured.get(f"bad_{number}") or 0) for number, reason in enumerate(reasons)}
+    counts = {reason: int(measured.get(COUNT.format(number)) or 0) for number, reason in enumerate(reasons)}
     return {reason: count for reason, count in counts.items() if count}
 
 
-def _summary(limit: Limit, reasons: Sequence[str], measured: Mapping[str, Any]) -> dict[str, Any]:
+def summary(limit: Limit, reasons: Sequence[str], measured: Mapping[str, Any]) -> dict[str, Any]:
     """What is told with the volume of a load: how many rows there were, how many of them were bad, why, and what the limits were."""
     return {
         "rows": int(measured.get(ALL) or 0),
@@ -143,7 +153,7 @@ def _summary(limit: Limit, reasons: Sequence[str], measured: Mapping[str, Any]) 
     }
 
 
-def _letter(spec: Write, reason: str, count: int, sample: str | None, run_id: str) -> NewLetter:
+def _letter(spec: Write, reason: str, count: int, sample: str | None, run_id: str, part: str) -> NewLetter:
     source = spec.source.name if spec.source else None
     where = str(quarantine.table_of(spec.table))
     kept = {"reason": reason, "rows": count, "sample": sample, "quarantine": where, "run_id": run_id, "source": source}
@@ -153,7 +163,7 @@ def _letter(spec: Write, reason: str, count: int, sample: str | None, run_id: st
         OperationType.INSERT,
         kept,
         sync_run_id=run_id,
-        source_record_id=f"{source or spec.table}/{run_id}/{reason}",
+        source_record_id="/".join([source or str(spec.table), run_id, *([part] if part else []), reason]),
         error_message=f"{reason}: {count:,} {'row' if count == 1 else 'rows'} set aside in {where}",
         error_type=ErrorType.VALIDATION,
         quarantine_table=where,

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import re
 from collections.abc import Collection
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any, Literal
 
 from lakeledger import codec
 from lakeledger.pipelines.apply import Drift
@@ -94,19 +94,30 @@ def _passing(fields: list[Field], changes: Changes | None) -> set[str]:
     return always | named | {key for field in fields if (key := codec.fold(field["name"])) in words}
 
 
+def becomes(given: Any, known: Any, drift: Drift) -> Literal["kept", "cast", "rescued", "misfit"]:
+    """What becomes of a column that rows have with one type and the table with another, or the same.
+
+    With `evolve` a wider one is kept: the table grows. What is a misfit is refused.
+    """
+    if given == known or (drift == "evolve" and widens(known, given)):
+        return "kept"
+    if drift != "freeze" and widens(given, known):
+        return "cast"
+    return "rescued" if drift == "rescue" else "misfit"
+
+
 def _valued(column: Column, given: Field, known: Field, drift: Drift) -> tuple[Column, Column | None]:
     """A column as the table has it, and what of it has to be rescued."""
     from pyspark.sql import functions as F
 
-    is_same, target = given["type"] == known["type"], type_text(known["type"])
-    if is_same or (drift == "evolve" and widens(known["type"], given["type"])):
-        return column, None
-    if widens(given["type"], known["type"]):
-        return column.cast(target), None
-    if drift != "rescue":
-        return column, None
-    kept = column.try_cast(target) if _is_plain(given) and _is_plain(known) else F.lit(None).cast(target)
-    return kept, F.when(kept.isNull(), column)
+    target = type_text(known["type"])
+    match becomes(given["type"], known["type"], drift):
+        case "cast":
+            return column.cast(target), None
+        case "rescued":
+            kept = column.try_cast(target) if _is_plain(given) and _is_plain(known) else F.lit(None).cast(target)
+            return kept, F.when(kept.isNull(), column)
+    return column, None
 
 
 def _together(columns: list[Column]) -> Column:

@@ -11,7 +11,7 @@ from lakeledger import clock, codec, failpoints
 from lakeledger.commit import Commit, Effect, commit, find_applied
 from lakeledger.db import Transaction
 from lakeledger.errors import Failed, Invalid, Unavailable
-from lakeledger.lake import open_format
+from lakeledger.lake import Storage, open_format
 from lakeledger.pipelines import Context, aside
 from lakeledger.pipelines.agreed import agree
 from lakeledger.pipelines.apply import Given, Look, Outcome, Refused, Rewrite, Saved, Target, Write
@@ -36,7 +36,7 @@ def write(context: Context, frame: DataFrame, spec: Write, fence: Fence) -> Comm
     The one exception is a Failed that says that the outcome is unknown.
     """
     watch = Stopwatch()
-    target, done = _plan(context, spec)
+    target, done = find_target(context, spec)
     if done:
         return done
     agreed = agree(context, frame, spec, target, fence)
@@ -56,8 +56,8 @@ def write(context: Context, frame: DataFrame, spec: Write, fence: Fence) -> Comm
         judged = spec.judge(seen) if spec.judge else ()
         watch.lap("write_ms")
         outcome = rewrite.outcome(saved)
-        facts = [_facts(spec, watch, outcome, seen)] if spec.is_ingestion else []
-        made = [replace(_change(spec, target, shape.schema, rewrite, outcome, saved), beside=shape.beside())]
+        facts = [facts_of(spec, watch, outcome, seen)] if spec.is_ingestion else []
+        made = [replace(change_of(spec, target, shape.schema, outcome, saved, rewrite), beside=shape.beside())]
         written = ((other, each) for other, each in zip(others, saved.asides, strict=True) if each.files)
         made += [replace(other.change(each, rewrite.beside), beside=shape.beside(other)) for other, each in written]
         made = _with_taken(made, spec.takes()) if spec.takes else made
@@ -96,6 +96,17 @@ def put(
 
     `measures` are taken on the way. Rows that are `placed` are written by the tasks that they are in.
     """
+
+    def save_it(storage: Storage, folder: str) -> Saved:
+        return save(context, frame, shape, target.layout, measures or {}, storage, folder, placed=placed)
+
+    return put_files(context, fence, target, save_it, plan)
+
+
+def put_files(
+    context: Context, fence: Fence, target: Target, save_it: Callable[[Storage, str], Saved], plan: Callable[[Saved], Planned]
+) -> Commit:
+    """Have files written into a folder of the target's place and commit what the plan makes of them. Raises as `write`."""
     folder = f"{DATA}/{fence.run_id}/{clock.new_id()[-12:]}"
     storage = context.storage(target.location)
     storage.make(folder.rpartition("/")[0])
@@ -106,7 +117,7 @@ def put(
         return persist(context, attempted, fence, changes, planned.moves, [*planned.effects, *pointers])
 
     try:
-        saved = save(context, frame, shape, target.layout, measures or {}, storage, folder, placed=placed)
+        saved = save_it(storage, folder)
         planned = plan(saved)
         made = context.publisher.commit(commit_it, planned.changes, planned.moves, fence.run_id, target.publishing).placed(
             context.warehouse
@@ -173,7 +184,7 @@ def _unknown(attempted: Commit, error: Unavailable) -> Failed:
     return Failed(f"{what}: compare `lakeledger tables history {made.table.name}` before you run it again ({error})")
 
 
-def _facts(spec: Write, watch: Stopwatch, outcome: Outcome, seen: Saved) -> IngestionFacts:
+def facts_of(spec: Write, watch: Stopwatch, outcome: Outcome, seen: Saved) -> IngestionFacts:
     """What is told of an ingestion, with what became of duplicates and of bad rows."""
     named = spec.position.source if spec.position else spec.source
     extras: dict[str, Any] = {"deduplication": dict(outcome.deduplication)} if outcome.deduplication else {}
@@ -197,7 +208,8 @@ def fit(columns: Sequence[str], given: Schema, spec: Write, target: Target, othe
     return Shape(schema, named, tuple(others), known.keys if known else ())
 
 
-def _plan(context: Context, spec: Write) -> tuple[Target, Committed | None]:
+def find_target(context: Context, spec: Write) -> tuple[Target, Committed | None]:
+    """The table as it is now, and the version that already holds this batch, if any. Raises Invalid."""
     with context.store.read() as tx:
         table = store.find(tx, spec.table)
         before = store.metadata(tx, table) if table else None
@@ -246,7 +258,8 @@ def _schema_changes(target: Target, schema: Schema) -> dict[str, Any]:
     return {"schema_changes": words} if words else {}
 
 
-def _change(spec: Write, target: Target, schema: Schema, rewrite: Rewrite, outcome: Outcome, saved: Saved) -> Change:
+def change_of(spec: Write, target: Target, schema: Schema, outcome: Outcome, saved: Saved, rewrite: Rewrite | None = None) -> Change:
+    """What becomes of the table."""
     return Change(
         table=spec.table,
         location=target.location,
@@ -255,13 +268,13 @@ def _change(spec: Write, target: Target, schema: Schema, rewrite: Rewrite, outco
         layout=target.layout,
         files=[] if outcome.changes_nothing else saved.files,
         retires=outcome.retires,
-        reads=rewrite.reads,
+        reads=rewrite.reads if rewrite else None,
         base_version=target.base_version if spec.base_version is None else spec.base_version,
         evolve=spec.evolve,
         batch_id=spec.batch_id,
         counters=outcome.counters,
         summary={**spec.summary, **outcome.summary, **_schema_changes(target, schema)},
         schema_version=target.metadata.schema_version if target.metadata else None,
-        keys=rewrite.keys,
+        keys=rewrite.keys if rewrite else (),
         renames=target.renames,
     )

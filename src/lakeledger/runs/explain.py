@@ -9,6 +9,8 @@ from lakeledger.runs import recovery
 from lakeledger.runs.model import Run, Status, Step, Transition
 
 SHORT_ID = 13
+# How many versions are told one by one.
+MOST_VERSIONS = 20
 
 
 @dataclass(frozen=True)
@@ -60,8 +62,24 @@ def explain(
     `is_queued`: a scheduler has it in its queue, and starts it again by itself.
     """
     why = [*_why(run, steps, ending, now), *_tries(run, steps)]
-    shown = [each.describe() for each in visible] or ["nothing: it has committed no data"]
-    return Explanation(run.id, run.pipeline_id, run.status, why, shown, _next(run, steps, ending, visible, following, is_queued))
+    return Explanation(run.id, run.pipeline_id, run.status, why, _shown(visible), _next(run, steps, ending, visible, following, is_queued))
+
+
+def _shown(visible: list[Visible]) -> list[str]:
+    """What a run has committed; of a stream's many versions what they are together."""
+    if len(visible) <= MOST_VERSIONS:
+        return [each.describe() for each in visible] or ["nothing: it has committed no data"]
+    groups: dict[tuple[str, str], list[Visible]] = {}
+    for each in visible:
+        groups.setdefault((each.table, each.operation), []).append(each)
+    return [_together(table, operation, each) for (table, operation), each in groups.items()]
+
+
+def _together(table: str, operation: str, versions: list[Visible]) -> str:
+    added, removed = sum(each.added_rows for each in versions), sum(each.removed_rows for each in versions)
+    less = f", −{removed:,}" if removed else ""
+    span = f"{versions[0].version:,} to {versions[-1].version:,}"
+    return f"{table} {len(versions):,} versions, {span} ({operation}, +{added:,}{less} {_rows(added)})"
 
 
 def _why(run: Run, steps: list[Step], ending: Transition | None, now: datetime) -> list[str]:

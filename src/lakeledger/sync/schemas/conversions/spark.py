@@ -61,6 +61,11 @@ def to_spark(definition: SchemaDefinition) -> StructType:
     return StructType(fields)
 
 
+def to_spark_json(definition: SchemaDefinition) -> Document:
+    """The same as Spark writes it in JSON, by names and types alone; it takes no Spark to make it."""
+    return {"type": "struct", "fields": [_field(Member(each.name, each.data_type, each.nullable)) for each in definition.fields]}
+
+
 def _column(field: Mapping[str, Any]) -> Document:
     metadata = field.get("metadata") or {}
     type_ = parse(metadata[DECLARED]) if DECLARED in metadata else _from_json(field["type"])
