@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import hashlib
+import os
+import re
 import threading
 from collections import deque
 from collections.abc import Callable, Iterable, Iterator
@@ -10,8 +12,10 @@ from concurrent.futures import Future
 from contextlib import contextmanager, suppress
 from dataclasses import dataclass
 from datetime import UTC, datetime
+from pathlib import Path
 from typing import TYPE_CHECKING, BinaryIO, TypeVar
 
+from lakeledger import clock
 from lakeledger.config import S3Settings
 from lakeledger.errors import Failed, Invalid, LakeledgerError
 from lakeledger.lake import stores
@@ -24,6 +28,8 @@ T = TypeVar("T")
 CHUNK_BYTES = 1 << 20
 PARALLEL = 8
 AS_AWS = S3Settings()
+# How a file on disk is called before it is whole.
+TEMPORARY = re.compile(r"\..+\.[0-9a-f]{8}\.lakeledger-tmp")
 
 
 @dataclass(frozen=True)
@@ -115,6 +121,45 @@ class Storage:
                 self.filesystem.create_dir(self.inner(path.rpartition("/")[0]), recursive=True)
             with self.filesystem.open_output_stream(self.inner(path)) as stream:
                 stream.write(content)
+
+    def put(self, path: str, content: bytes) -> bool:
+        """Make a file that is there at once and whole; False, and nothing is changed, if there is one already.
+
+        In an object store somebody else may put one between the look and the write: whoever uses it sees to it that nobody does.
+        """
+        with self._telling(f"write {self.root}/{path}"):
+            if self._opened.is_remote:
+                if self.has(path):
+                    return False
+                self.write(path, content)
+                return True
+            whole, temporary = Path(self.inner(path)), self._temporary(path, content)
+            try:
+                os.link(temporary, whole)
+            except FileExistsError:
+                return False
+            finally:
+                temporary.unlink()
+            return True
+
+    def replace(self, path: str, content: bytes) -> None:
+        """Make a file, or another in its place: whoever reads finds one of the two, and whole."""
+        if self._opened.is_remote:
+            self.write(path, content)
+            return
+        with self._telling(f"write {self.root}/{path}"):
+            self._temporary(path, content).replace(self.inner(path))
+
+    def _temporary(self, path: str, content: bytes) -> Path:
+        """The content in a file beside where it belongs, on disk for good."""
+        whole = Path(self.inner(path))
+        whole.parent.mkdir(parents=True, exist_ok=True)
+        temporary = whole.with_name(f".{whole.name}.{clock.new_id()[-8:]}.lakeledger-tmp")
+        with temporary.open("wb") as file:
+            file.write(content)
+            file.flush()
+            os.fsync(file.fileno())
+        return temporary
 
     def read(self, path: str) -> bytes:
         """A small file's content. Raises FileNotFoundError."""
