@@ -62,7 +62,8 @@ def opened(ledger: Ledger, name: str = "shop.orders") -> DeltaTable:
 def seen(ledger: Ledger, version: int | None = None, reader: str = "deltalake", name: str = "shop.orders") -> Rows:
     """What another engine finds at a version of the ledger."""
     found = ledger.tables.delta(name) if version is None else None
-    number = found.delta_version if found else {each.version: each.delta_version for each in ledger.tables.history(name, None)}[version]
+    numbers = {each.version: each.delta_version for each in ledger.tables.history(name, None)}
+    number = found.delta_version if found else numbers[version or 0]
     assert number is not None, f"version {version} is not published"
     return plain(READERS[reader](location(ledger, name), number, None))
 

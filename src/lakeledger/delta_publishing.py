@@ -10,7 +10,6 @@ from collections.abc import Callable, Iterator
 from dataclasses import dataclass
 from datetime import datetime
 
-import lakeledger
 from lakeledger import failpoints
 from lakeledger.config import Settings
 from lakeledger.db import Store
@@ -83,10 +82,10 @@ class DeltaPublisher:
             return table is not None and publications.follows(tx, table, DELTA, self._settings)
 
     def publish(self, name: str, *, anew: bool = False) -> DeltaPublication | None:
-        """Let other engines see the table as it is now, and every version that they can on the way. Raises NotFound, Unpublishable or Foreign.
+        """Let other engines see the table as it is now, and on the way every version that they can.
 
-        `anew` brings a log that others have written to back to what the ledger says, by one more entry. What keeps a version from being
-        published the ledger knows then.
+        Raises NotFound, Unpublishable or Foreign, and the ledger knows why then. `anew` brings a log that others have written to back to
+        what the ledger says, by one more entry.
         """
         for _ in range(ATTEMPTS):
             with self._store.read() as tx:
@@ -234,7 +233,7 @@ class DeltaPublisher:
             entry.at_ms,
             {f"lakeledger.{name}": value for name, value in told.items() if value is not None},
             is_append=stretch.does == "append",
-            engine=f"lakeledger/{lakeledger.__version__}",
+            engine="lakeledger",
         )
         yield act.txn(entry.about, snapshot.version, entry.at_ms)
         if entry.before is None or entry.before.features != entry.shape.features:
@@ -307,7 +306,7 @@ def _foreign(table: Table, what: str) -> Foreign:
 def _who(storage: Storage, number: int) -> str:
     """Who wrote an entry, as far as it says so."""
     try:
-        info = next((each["commitInfo"] for each in log.read(storage, number) if "commitInfo" in each), {})
+        info: Action = next((each["commitInfo"] for each in log.read(storage, number) if "commitInfo" in each), {})
     except (FileNotFoundError, ValueError, Failed):
         info = {}
     return f"{info.get('operation', 'an unknown operation')} by {info.get('engineInfo') or info.get('clientVersion') or 'somebody'}"

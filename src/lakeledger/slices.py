@@ -151,7 +151,7 @@ class Slices:
     def publish(
         self, table: str, formats: Sequence[str] | None = None, *, metadata: str | None = None
     ) -> tuple[Publication | None, DeltaPublication | None]:
-        """Let other engines see a table as it is now, in each of the formats that it is published in: what they see as Iceberg and as Delta.
+        """Let other engines see a table as it is now, in each of its formats: what they see as Iceberg, and as Delta.
 
         `formats` and `metadata` say for good which these are (`["iceberg", "delta"]`) and when others see a version. Raises NotFound,
         Invalid, Unpublishable if one of the formats has no place for the table, or Conflict if its Delta log was written by others.

@@ -1,4 +1,4 @@
-"""Whoever publishes as Delta is killed at every point: nothing is lost, nothing is there twice, and a reader never sees what was no version."""
+"""Whoever publishes as Delta is killed at every point: nothing is lost, nothing is there twice, and readers see versions alone."""
 
 from __future__ import annotations
 

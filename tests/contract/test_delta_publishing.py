@@ -103,7 +103,7 @@ def test_both_formats_are_caught_up_with_and_one_that_has_no_place_does_not_keep
     assert delta is not None
     assert (iceberg.version, iceberg.formats, delta.version, delta.delta_version) == (1, ["iceberg", "delta"], 1, 0)
     odd = {**COLUMNS, "odd": "string"}
-    more = {"schema": {"fields": [*_fields(COLUMNS), {"name": "odd", "type": "variant", "nullable": True, "metadata": {}}]}}
+    more: dict[str, Any] = {"schema": {"fields": [*_fields(COLUMNS), {"name": "odd", "type": "variant", "nullable": True, "metadata": {}}]}}
     put(ledger, (2, "b", "x"), columns=odd, **more)
     with pytest.raises(Unpublishable, match="no type for column odd, which is variant"):
         ledger.publish("shop.orders")

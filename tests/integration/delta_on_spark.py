@@ -17,9 +17,10 @@ if TYPE_CHECKING:
     from pyspark.sql import DataFrame, SparkSession
 
 CASES = """
-select cast(id as int) as id, cast(id as string) as name, cast(id % 3 as byte) as b, cast(id as short) as s, cast(id as float) as f, id / 7 as d,
-       cast(id as decimal(20, 5)) as money, id % 2 = 0 as flag, date'2026-01-01' + cast(id as int) as day, timestamp'2026-01-01 00:00:00Z' + make_dt_interval(id) as at,
-       cast(timestamp'2026-01-01 00:00:00' as timestamp_ntz) as ntz, cast('x' as binary) as raw, array(struct(id as x, 'y' as y)) as list, map('k', id) as pairs,
+select cast(id as int) as id, cast(id as string) as name, cast(id % 3 as byte) as b, cast(id as short) as s, cast(id as float) as f,
+       id / 7 as d, cast(id as decimal(20, 5)) as money, id % 2 = 0 as flag, date'2026-01-01' + cast(id as int) as day,
+       timestamp'2026-01-01 00:00:00Z' + make_dt_interval(id) as at, cast('x' as binary) as raw,
+       cast(timestamp'2026-01-01 00:00:00' as timestamp_ntz) as ntz, array(struct(id as x, 'y' as y)) as list, map('k', id) as pairs,
        named_struct('in side', named_struct('deep', id)) as nest
   from range({low}, {high})
 """
@@ -115,10 +116,7 @@ def test_a_stream_reads_what_was_appended_and_not_what_was_compacted_and_nobody_
         with pytest.raises(Exception, match=OWNER):
             spark.sql(statement)
     before = {path for path in Path(place).rglob("*") if path.is_file()}
-    try:
-        spark.sql(f"vacuum delta.`{place}`")
-    except Exception as error:
-        assert OWNER in str(error)
+    spark.sql(f"vacuum delta.`{place}`")
     assert {path for path in Path(place).rglob("*") if path.is_file()} == before
     spark.sql(f"create table seen using delta location '{place}'")
     assert spark.table("seen").count() == 6

@@ -31,7 +31,7 @@ class LogMoved(Conflict):
 
 @dataclass(frozen=True)
 class Version:
-    """A version that waits: its number, what it did, and whether others can see it: one that has expired, or has no place in Delta, cannot."""
+    """A version that waits: its number, what it did, and whether others can see it: not if it has expired, or has no place in Delta."""
 
     number: int
     operation: str

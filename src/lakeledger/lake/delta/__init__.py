@@ -1,4 +1,4 @@
-"""Ledger tables as Delta tables over the same files: a log of our own in the table's folder, each entry of which is a version of the ledger."""
+"""Ledger tables as Delta tables over the same files: a log of our own in the table's folder, whose entries are versions of the ledger."""
 
 from __future__ import annotations
 
