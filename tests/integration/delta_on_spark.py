@@ -111,13 +111,11 @@ def test_a_stream_reads_what_was_appended_and_not_what_was_compacted_and_nobody_
         f"insert into delta.`{place}` values (9)",
         f"delete from delta.`{place}` where id = 1",
         f"optimize delta.`{place}`",
+        f"vacuum delta.`{place}`",
         f"alter table delta.`{place}` add columns (x int)",
     ):
         with pytest.raises(Exception, match=OWNER):
             spark.sql(statement)
-    before = {path for path in Path(place).rglob("*") if path.is_file()}
-    spark.sql(f"vacuum delta.`{place}`")
-    assert {path for path in Path(place).rglob("*") if path.is_file()} == before
     spark.sql(f"create table seen using delta location '{place}'")
     assert spark.table("seen").count() == 6
     history = {row.version: row for row in spark.sql(f"describe history delta.`{place}`").collect()}
