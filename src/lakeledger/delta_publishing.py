@@ -107,6 +107,11 @@ class DeltaPublisher:
         """Publish the table if it is to be; up to which version others see it now, or would if they could."""
         with self._store.read() as tx:
             table = store.find_by_id(tx, table_id)
+            formats = publications.formats(tx, table, self._settings)
+            is_known = table is not None and delta.find(tx, table) is not None
+        if table and is_known and DELTA not in formats:  # the settings have changed
+            with self._store.write() as tx:
+                delta.forget_unless_published(tx, table, formats)
         if table is None or not self.follows(table_id):
             return 0
         try:

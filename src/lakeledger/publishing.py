@@ -21,7 +21,7 @@ from lakeledger.lake.iceberg.read_with import Published, read_with
 from lakeledger.lake.iceberg.stage import Base, Staged, load, remove, retag, stage_all
 from lakeledger.names import TableName, parse_name
 from lakeledger.sync import Advance
-from lakeledger.tables import Change, Publication, Table, Trigger, publications, store
+from lakeledger.tables import Change, Publication, Table, Trigger, delta, publications, store
 from lakeledger.tables.publications import Plan, PointerMoved, Surroundings
 
 # How many versions may wait to be published.
@@ -77,6 +77,7 @@ class PublishedAs:
         own = store.publication(tx, made.table) if made else None
         if made and (own is None or own.formats != list(self.formats)):
             publications.set_formats(tx, made.table, self.formats)
+            delta.forget_unless_published(tx, made.table, self.formats)
 
 
 @dataclass(frozen=True)
@@ -152,7 +153,9 @@ class Publisher:
     def set_formats(self, name: str, formats: Sequence[str] | None) -> None:
         """As what other engines see the table from now on; None is as the ledger's setting says. Raises NotFound or Invalid."""
         with self._store.write() as tx:
-            publications.set_formats(tx, store.get(tx, parse_name(name)), check_formats(formats) if formats is not None else None)
+            table = store.get(tx, parse_name(name))
+            publications.set_formats(tx, table, check_formats(formats) if formats is not None else None)
+            delta.forget_unless_published(tx, table, publications.formats(tx, table, self._settings))
 
     def formats(self, name: str) -> tuple[str, ...]:
         """As what other engines see the table. Raises NotFound."""

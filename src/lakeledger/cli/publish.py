@@ -116,7 +116,7 @@ def read_with(options: Options, engine: str, name: str, fresh: bool, format_: st
     with options.open() as ledger:
         formats = ledger.publisher.formats(name)
         chosen = format_ or ("delta" if engine in BY_DELTA or "iceberg" not in formats else "iceberg")
-        if fresh:
+        if fresh and chosen in formats:
             ledger.delta.publish(name) if chosen == "delta" else ledger.snapshots.fresh(name)
         read = ledger.delta.read_with if chosen == "delta" else ledger.publisher.read_with
         table, code = ledger.tables.get(name), read(engine, name)

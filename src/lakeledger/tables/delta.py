@@ -170,6 +170,12 @@ def point(tx: Transaction, table: Table, reserved: DeltaPublication) -> DeltaPub
     return DeltaPublication(**row)
 
 
+def forget_unless_published(tx: Transaction, table: Table, formats: Collection[str]) -> None:
+    """If the table is not published as Delta, keep no version for its log. That stays as it is, and goes on if the table is again."""
+    if "delta" not in formats:
+        tx.execute(sql.forget_delta, table_id=table.table_id)
+
+
 def begin_anew(tx: Transaction, table: Table) -> None:
     """Forget a log that is gone."""
     tx.execute(sql.begin_delta_anew, table_id=table.table_id)

@@ -77,13 +77,8 @@ def follows(tx: Transaction, table: Table, format_: str, settings: Settings) -> 
 
 
 def set_formats(tx: Transaction, table: Table, wanted: Sequence[str] | None) -> None:
-    """As what other engines see the table from now on; None is as the ledger's setting says.
-
-    What they see as another one stays as it is, and no version is kept for it.
-    """
+    """As what other engines see the table from now on; None is as the ledger's setting says."""
     tx.execute(sql.put_formats, table_id=table.table_id, formats=list(wanted) if wanted else None)
-    if wanted and "delta" not in wanted:
-        tx.execute(sql.forget_delta, table_id=table.table_id)
 
 
 def point(tx: Transaction, table: Table, plan: Plan, staged: Staged) -> None:
