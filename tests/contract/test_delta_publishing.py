@@ -15,7 +15,7 @@ import pytest
 import lakeledger
 from contract.delta_tables import COLUMNS, compact, names, put
 from contract.keeping import grow_old, let_pass
-from contract.making import wait_until
+from contract.making import together, wait_until
 from delta_readers import READERS, actions, entries, location, log, opened, seen, told
 from lakeledger import Conflict, Invalid, Ledger, delta_publishing
 from lakeledger.delta_publishing import Foreign
@@ -47,7 +47,7 @@ def test_every_version_is_what_the_ledger_says_whatever_happened_to_the_table(le
     publish(ledger)
     assert actions(entries(ledger)[0], "protocol") == [{"minReaderVersion": 1, "minWriterVersion": 7, "writerFeatures": [OWNER]}]
     steps: list[Any] = [
-        lambda: put(ledger, (3, "c"), folder="a%20b ü="),
+        lambda: put(ledger, (3, "c"), folder="name=a%20b ü/"),
         lambda: compact(ledger, (1, "a"), (2, None), (3, "c")),
         lambda: put(ledger, (4, "d", 1), columns={**COLUMNS, "size": "integer"}),
         lambda: put(ledger, (5, "e", 2**40), columns={**COLUMNS, "size": "long"}),
@@ -94,6 +94,22 @@ def test_what_is_published_is_published_once_and_nothing_is_an_entry_by_itself(l
         first.delta.publish("shop.orders")
         second.delta.publish("shop.orders")
     assert len(entries(ledger)) == 2
+
+
+def test_several_that_publish_at_once_write_each_version_once(ledger: Ledger) -> None:
+    put(ledger, (0, "a"))
+    publish(ledger)
+
+    def work(index: int) -> None:
+        for number in range(4):
+            if index == 0:
+                put(ledger, (number + 1, "x"))
+            ledger.delta.publish("shop.orders")
+
+    together(work, 3)
+    assert publish(ledger) == 5
+    assert [actions(entry, "txn")[0]["version"] for entry in entries(ledger)] == [1, 2, 3, 4, 5]
+    assert seen(ledger) == told(ledger)
 
 
 def test_both_formats_are_caught_up_with_and_one_that_has_no_place_does_not_keep_the_other(ledger: Ledger) -> None:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import errno
 import hashlib
 import os
 import re
@@ -28,6 +29,8 @@ T = TypeVar("T")
 CHUNK_BYTES = 1 << 20
 PARALLEL = 8
 AS_AWS = S3Settings()
+# What a file system says that has no links, as those that are mounted from an object store.
+_WITHOUT_LINKS = (errno.EPERM, errno.ENOTSUP, errno.EOPNOTSUPP, errno.ENOSYS)
 # How a file on disk is called before it is whole.
 TEMPORARY = re.compile(r"\..+\.[0-9a-f]{8}\.lakeledger-tmp")
 
@@ -138,6 +141,10 @@ class Storage:
                 os.link(temporary, whole)
             except FileExistsError:
                 return False
+            except OSError as error:
+                if error.errno not in _WITHOUT_LINKS:
+                    raise
+                return _create(whole, content)
             finally:
                 temporary.unlink()
             return True
@@ -236,6 +243,16 @@ class Storage:
         if not found and self._opened.bucket:
             self._check_bucket()  # A bucket that is not there looks empty.
         return found
+
+
+def _create(path: Path, content: bytes) -> bool:
+    """Make a file unless there is one, where there are no links: on what is mounted, a file appears when it is closed."""
+    try:
+        with path.open("xb") as file:
+            file.write(content)
+    except FileExistsError:
+        return False
+    return True
 
 
 def _several_at_a_time(read: Callable[[str], T], paths: Iterable[str]) -> Iterator[T]:

@@ -8,7 +8,7 @@ from datetime import datetime
 from typing import Any
 
 from lakeledger import clock
-from lakeledger.db import Store, Transaction
+from lakeledger.db import Row, Store, Transaction
 from lakeledger.errors import Conflict
 from lakeledger.lake.delta import LogFile, Shape
 from lakeledger.lake.delta.schema import to_delta
@@ -107,10 +107,10 @@ def plan(tx: Transaction, table: Table, since: int) -> list[Stretch]:
     if why := _why_not_here(tx, table):
         raise Unpublishable(why)
     rows = tx.all(sql.versions_since, table_id=table.table_id, version=since)
-    shapes = _shapes(tx, table, {row["schema_version"] for row in rows if row["is_kept"]})
-    versions = [Version(row["version"], row["operation"], bool(row["is_kept"]) and not shapes[row["schema_version"]]) for row in rows]
+    problems = _problems(tx, table, {row["schema_version"] for row in rows if row["is_kept"]})
+    versions = [Version(row["version"], row["operation"], bool(row["is_kept"]) and not problems[row["schema_version"]]) for row in rows]
     found = stretches(versions, since)
-    if versions and not found and (why := shapes[rows[-1]["schema_version"]]):
+    if versions and not found and (why := problems[rows[-1]["schema_version"]]):
         raise Unpublishable(why)
     return found
 
@@ -121,22 +121,25 @@ def between(tx: Transaction, table: Table, low: int, high: int) -> Stretch:
     return Stretch(low, high, _does([row["operation"] for row in rows if row["version"] <= high]))
 
 
-def _shapes(tx: Transaction, table: Table, wanted: Collection[int]) -> dict[int, str | None]:
+def _problems(tx: Transaction, table: Table, wanted: Collection[int]) -> dict[int, str | None]:
     """Why schema versions have no place in Delta; None for those that do."""
-    found: dict[int, str | None] = {}
+    known = tx.all(sql.schemas_of, table_id=table.table_id) if wanted else []
+    found: dict[int, str | None] = dict.fromkeys(wanted)
     for version in wanted:
         try:
-            shape_at(tx, table, version)
+            _shape(table, known, version)
         except Unpublishable as error:
             found[version] = str(error)
-        else:
-            found[version] = None
     return found
 
 
 def shape_at(tx: Transaction, table: Table, schema_version: int) -> Shape:
     """The table's columns at a schema version. Raises Unpublishable."""
-    rows = [row for row in tx.all(sql.schemas_of, table_id=table.table_id) if row["schema_version"] <= schema_version]
+    return _shape(table, tx.all(sql.schemas_of, table_id=table.table_id), schema_version)
+
+
+def _shape(table: Table, known: Sequence[Row], schema_version: int) -> Shape:
+    rows = [row for row in known if row["schema_version"] <= schema_version]
     if rows[-1]["format"] != "parquet":
         raise Unpublishable(f"Delta has no {rows[-1]['format']} files: write {table.name} as parquet to publish it")
     return to_delta([row["schema"] for row in rows])
