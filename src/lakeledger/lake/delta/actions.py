@@ -16,9 +16,14 @@ Action = dict[str, Any]
 OWN_PROPERTIES = {"delta.deletedFileRetentionDuration": "interval 36500 days", "delta.enableExpiredLogCleanup": "false"}
 
 
+# One for all: to make one for each value takes longer than to write the value.
+_encode = json.JSONEncoder(ensure_ascii=False, separators=(",", ":")).encode
+_AS_TEXT = ("string", "date", "timestamp", "timestamp_ntz")
+
+
 def lines(actions: Iterable[Action]) -> bytes:
     """An entry of the log."""
-    return b"".join(json.dumps(action, ensure_ascii=False, separators=(",", ":")).encode() + b"\n" for action in actions)
+    return b"".join(_encode(action).encode() + b"\n" for action in actions)
 
 
 def parse(content: bytes) -> list[Action]:
@@ -46,7 +51,7 @@ def meta_data(about: About, shape: Shape) -> Action:
             "id": about.log_id,
             "name": about.name,
             "format": {"provider": "parquet", "options": {}},
-            "schemaString": json.dumps(shape.schema, ensure_ascii=False, separators=(",", ":")),
+            "schemaString": _encode(shape.schema),
             "partitionColumns": [],
             "configuration": {**OWN_PROPERTIES, TABLE_ID: about.table_id, **about.properties, **shape.properties},
             "createdTime": about.created_ms,
@@ -106,7 +111,7 @@ def commit_info(operation: str, at_ms: int, told: Mapping[str, Any], *, is_appen
             "operationParameters": {},
             "isBlindAppend": is_append,
             "engineInfo": engine,
-            "userMetadata": json.dumps(told, ensure_ascii=False, separators=(",", ":")),
+            "userMetadata": _encode(told),
         }
     }
 
@@ -114,25 +119,23 @@ def commit_info(operation: str, at_ms: int, told: Mapping[str, Any], *, is_appen
 def stats(file: LogFile, types: Mapping[str, str]) -> str:
     """Rows, bounds and nulls of a file, by the names that columns have in it. Decimals are written with all their digits."""
     known = {name: bounds for name, bounds in file.bounds.items() if name in types}
-    parts = [f'"numRecords":{file.rows}']
-    for word, side in (("minValues", "min"), ("maxValues", "max")):
-        found = {name: _bound(types[name], bounds[side], side) for name, bounds in known.items() if side in bounds}
-        parts.append(f'"{word}":{{{",".join(f"{_text(name)}:{value}" for name, value in found.items() if value)}}}')
     nulls = {name: bounds["nulls"] for name, bounds in known.items() if "nulls" in bounds}
-    parts.append(f'"nullCount":{json.dumps(nulls, ensure_ascii=False, separators=(",", ":"))}')
+    low, high = (_bounds(known, types, side) for side in ("min", "max"))
+    return f'{{"numRecords":{file.rows},"minValues":{low},"maxValues":{high},"nullCount":{_encode(nulls)}}}'
+
+
+def _bounds(known: Mapping[str, Mapping[str, Any]], types: Mapping[str, str], side: str) -> str:
+    """The bounds on one side as JSON, without those that are not of their column's type."""
+    plain: dict[str, Any] = {}
+    exact: list[str] = []
+    for name, bounds in known.items():
+        value, type_ = bounds.get(side), types[name]
+        if value is None:
+            continue
+        if type_.startswith("decimal"):
+            exact.append(f"{_encode(name)}:{Decimal(value):f}")
+        elif isinstance(value, str) is (type_ in _AS_TEXT):
+            # Readers tell the two zeros of floating point apart.
+            plain[name] = (-0.0 if side == "min" else 0.0) if value == 0 and type_ in ("float", "double") else value
+    parts = [_encode(plain)[1:-1], *exact] if plain else exact
     return f"{{{','.join(parts)}}}"
-
-
-def _bound(type_: str, value: Any, side: str) -> str:
-    """A bound as JSON; nothing for one that is not of the column's type."""
-    if type_.startswith("decimal"):
-        return f"{Decimal(value):f}"
-    if type_ in ("float", "double") and value == 0:
-        return "-0.0" if side == "min" else "0.0"  # readers tell the two zeros of floating point apart
-    if isinstance(value, str) is (type_ in ("string", "date", "timestamp", "timestamp_ntz")):
-        return _text(value)
-    return ""
-
-
-def _text(value: Any) -> str:
-    return json.dumps(value, ensure_ascii=False)
