@@ -7,7 +7,7 @@ from __future__ import annotations
 
 import os
 import re
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import Any
@@ -38,6 +38,7 @@ _SETTINGS = {
     "warehouse": str,
     "tenant": str,
     "metadata": str,
+    "publish": list,
     "metadata_compression": str,
     "lease_seconds": _NUMBER,
     "outage_seconds": _NUMBER,
@@ -74,6 +75,7 @@ _SECTIONS: dict[str, dict[str, Any]] = {
 
 
 METADATA = ("sync", "async", "off")
+PUBLISHED_FORMATS = ("iceberg", "delta")
 COMPRESSIONS = ("none", "gzip")
 
 
@@ -82,6 +84,16 @@ def check_metadata(mode: str) -> str:
     if mode not in METADATA:
         raise Invalid(f"metadata cannot be {mode!r}: write {', '.join(METADATA[:-1])} or {METADATA[-1]}")
     return mode
+
+
+def check_formats(formats: Iterable[str]) -> tuple[str, ...]:
+    """The formats that a table is published in, each once, if they are some. Raises Invalid."""
+    wanted = [formats] if isinstance(formats, str) else list(formats)
+    if unknown := [each for each in wanted if each not in PUBLISHED_FORMATS]:
+        raise Invalid(f"publish cannot have {unknown[0]!r}: write {' or '.join(PUBLISHED_FORMATS)}, or both as a list")
+    if not wanted:
+        raise Invalid("publish needs a format, iceberg or delta: to publish nothing, write metadata = off")
+    return tuple(each for each in PUBLISHED_FORMATS if each in wanted)
 
 
 def _setting(help: str, default: Any, *, repr: bool = True) -> Any:
@@ -248,6 +260,9 @@ class Settings:
     metadata: str = _setting(
         "when other engines see a new version, as Iceberg: `sync`, in its own commit; `async`, soon after; `off`, never", "async"
     )
+    publish: tuple[str, ...] = _setting(
+        "as what other engines see tables: `iceberg`, `delta`, or both; Delta follows soon after the commit in either mode", ("iceberg",)
+    )
     metadata_compression: str = _setting("how Iceberg's metadata files are compressed: `none` or `gzip`", "none")
     lease_seconds: float = _setting("how long a run may be silent before it counts as lost", 60.0)
     outage_seconds: float = _setting("how long work in progress waits for a ledger that is away before it gives up", 300.0)
@@ -280,6 +295,7 @@ class Settings:
         if not 0 <= self.outage_seconds < float("inf"):
             raise Invalid(f"outage_seconds must not be negative, not {self.outage_seconds}")
         check_metadata(self.metadata)
+        object.__setattr__(self, "publish", check_formats(self.publish))  # in their order, whatever the order in the settings
         if self.metadata_compression not in COMPRESSIONS:
             raise Invalid(f"metadata_compression cannot be {self.metadata_compression!r}: write none or gzip")
         if self.max_connections < 1:
@@ -321,6 +337,8 @@ def load(file: Path | None = None, env: Mapping[str, str] | None = None, **overr
         name: overrides.get(name) or environment.get(f"LAKELEDGER_{name.upper()}") for name in ("url", "warehouse", "tenant", "metadata")
     }
     changed: dict[str, Any] = {name: _from_here(name, value) for name, value in given.items() if value}
+    if formats := environment.get("LAKELEDGER_PUBLISH"):
+        changed["publish"] = check_formats(each.strip() for each in formats.split(","))
     if changed.get("url", settings.url) != settings.url:
         changed.setdefault("warehouse", None)  # The file's warehouse belongs to the file's ledger.
     if master := environment.get("LAKELEDGER_SPARK"):
@@ -370,6 +388,8 @@ def read_file(path: Path) -> Settings:
         _check(path, sections[name], allowed or dict.fromkeys(sections[name], str), prefix=f"{name}.")
     if "conf" in sections["spark"]:
         sections["spark"]["conf"] = dict(_conf(sections["spark"]["conf"]))
+    if "publish" in document:
+        document["publish"] = _texts(path, "publish", document["publish"])
     for section, name in (("capture", "mask"), ("capture", "unmask"), ("spark", "jars")):
         if name in sections[section]:
             sections[section][name] = _texts(path, f"{section}.{name}", sections[section][name])

@@ -31,6 +31,12 @@ REMOVED = "removed"
 
 MAINTENANCE = (EXPIRED, STAGED, MARKED, REMOVED)
 
+RESERVED = "reserved"  # it is noted which version the next entry of a Delta log will be, and nothing is written
+LOGGED = "logged"  # the entry is written, and nothing notes it
+CHECKPOINTED = "checkpointed"
+
+DELTA = (RESERVED, LOGGED, IN_TRANSACTION, AFTER_COMMIT, CHECKPOINTED)
+
 armed: dict[str, Callable[[str], None]] = {}
 
 

@@ -11,7 +11,7 @@ from typing import TypeVar
 
 from lakeledger import codec, failpoints
 from lakeledger.commit import Commit, Effect
-from lakeledger.config import Settings, check_metadata
+from lakeledger.config import Settings, check_formats, check_metadata
 from lakeledger.db import Store, Transaction
 from lakeledger.db.queries import statement
 from lakeledger.errors import Conflict, Fenced, Invalid, Unavailable
@@ -21,7 +21,7 @@ from lakeledger.lake.iceberg.read_with import Published, read_with
 from lakeledger.lake.iceberg.stage import Base, Staged, load, remove, retag, stage_all
 from lakeledger.names import TableName, parse_name
 from lakeledger.sync import Advance
-from lakeledger.tables import Change, Publication, Table, Trigger, publications, store
+from lakeledger.tables import Change, Publication, Table, Trigger, delta, publications, store
 from lakeledger.tables.publications import Plan, PointerMoved, Surroundings
 
 # How many versions may wait to be published.
@@ -66,6 +66,21 @@ class Problem:
 
 
 @dataclass(frozen=True)
+class PublishedAs:
+    """An effect: from the commit on, other engines see the table in these formats."""
+
+    table: TableName
+    formats: tuple[str, ...]
+
+    def write(self, tx: Transaction, committed: Commit) -> None:
+        made = committed.of(self.table)
+        own = store.publication(tx, made.table) if made else None
+        if made and (own is None or own.formats != list(self.formats)):
+            publications.set_formats(tx, made.table, self.formats)
+            delta.forget_unless_published(tx, made.table, self.formats)
+
+
+@dataclass(frozen=True)
 class _Tagged:
     """What is published of a table: its place, the metadata, the ledger's id of its version, and the tags; nothing if nothing is."""
 
@@ -87,12 +102,14 @@ class Publisher:
     _lock: threading.Lock = field(default_factory=threading.Lock)
 
     def mode(self, tx: Transaction, table: Table | None, wanted: str | None = None) -> str:
-        """When other engines see a new version: as is wanted, or as the table says, or as the ledger does. Raises Invalid.
+        """When other engines see a new version as Iceberg: as is wanted, or as the table says, or as the ledger does. Raises Invalid.
 
         If too many versions wait to be published, the next one takes them along: who writes faster than anybody publishes is held back.
         """
         own = store.publication(tx, table) if table and wanted is None else None
         mode = check_metadata(wanted or (own.mode if own else None) or self._settings.metadata)
+        if "iceberg" not in publications.formats(tx, table, self._settings):
+            return "off"
         is_behind = table is not None and own is not None and 0 < own.version < table.current_version - MOST_BEHIND
         return "sync" if mode == "async" and is_behind and not (own and own.problem) else mode
 
@@ -132,6 +149,18 @@ class Publisher:
         """When other engines see the table from now on; None is as the ledger's setting says. Raises NotFound or Invalid."""
         with self._store.write() as tx:
             publications.set_mode(tx, store.get(tx, parse_name(name)), check_metadata(mode) if mode else None)
+
+    def set_formats(self, name: str, formats: Sequence[str] | None) -> None:
+        """As what other engines see the table from now on; None is as the ledger's setting says. Raises NotFound or Invalid."""
+        with self._store.write() as tx:
+            table = store.get(tx, parse_name(name))
+            publications.set_formats(tx, table, check_formats(formats) if formats is not None else None)
+            delta.forget_unless_published(tx, table, publications.formats(tx, table, self._settings))
+
+    def formats(self, name: str) -> tuple[str, ...]:
+        """As what other engines see the table. Raises NotFound."""
+        with self._store.read() as tx:
+            return publications.formats(tx, store.get(tx, parse_name(name)), self._settings)
 
     def publish(self, name: str, *, anew: bool = False, trigger: Trigger = "manual") -> Publication | None:
         """Let other engines see the table as it is now. Raises NotFound, or Unpublishable, which the ledger then knows.

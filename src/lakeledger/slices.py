@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import threading
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Mapping, Sequence
 from contextlib import AbstractContextManager
 from datetime import datetime
 from typing import TYPE_CHECKING, Any
@@ -11,6 +11,7 @@ from weakref import WeakSet
 
 from lakeledger.config import Settings
 from lakeledger.db import Store
+from lakeledger.errors import Invalid, LakeledgerError
 from lakeledger.runs import Runs, Worker
 from lakeledger.sync.lost_steps import note_lost_step
 from lakeledger.tables.warehouse import Warehouse
@@ -19,6 +20,7 @@ if TYPE_CHECKING:
     from lakeledger.adoption import Adoption
     from lakeledger.batches import Batches
     from lakeledger.columns import Columns
+    from lakeledger.delta_publishing import DeltaPublisher
     from lakeledger.events import Changes
     from lakeledger.events.astha import Astha
     from lakeledger.events.operations import Events
@@ -32,7 +34,7 @@ if TYPE_CHECKING:
     from lakeledger.records import Records
     from lakeledger.runs import ActiveRun, Fence, Heartbeats
     from lakeledger.sync import Capture, DeadLetters, Errors, Positions, Schemas
-    from lakeledger.tables import Tables
+    from lakeledger.tables import DeltaPublication, Publication, Tables
     from lakeledger.tables.checksums import Checksums
 
 
@@ -148,6 +150,38 @@ class Slices:
             return self._publisher
 
     @property
+    def delta(self) -> DeltaPublisher:
+        """What lets other engines see tables, as Delta."""
+        from lakeledger.delta_publishing import DeltaPublisher
+
+        return DeltaPublisher(self.store, self.settings, self._warehouse.path)
+
+    def publish(
+        self, table: str, formats: Sequence[str] | None = None, *, metadata: str | None = None
+    ) -> tuple[Publication | None, DeltaPublication | None]:
+        """Let other engines see a table as it is now, in each of its formats: what they see as Iceberg, and as Delta.
+
+        `formats` and `metadata` say for good which these are (`["iceberg", "delta"]`) and when others see a version. Raises NotFound,
+        Invalid, Unpublishable if one of the formats has no place for the table, or Conflict if its Delta log was written by others.
+        """
+        if formats is not None:
+            self.publisher.set_formats(table, formats)
+        if metadata is not None:
+            self.publisher.set_mode(table, metadata)
+        wanted = self.publisher.formats(table)
+        failed: LakeledgerError | None = None
+        if "iceberg" in wanted:
+            try:
+                self.publisher.publish(table)
+            except Invalid as error:
+                failed = error  # what one format has no place for, the other may
+        if "delta" in wanted:
+            self.delta.publish(table)
+        if failed:
+            raise failed
+        return self.tables.publication(table), self.tables.delta(table)
+
+    @property
     def snapshots(self) -> Snapshots:
         """The versions of tables: tags, policies, and why each version is kept."""
         from lakeledger.maintenance.expiry import unheard
@@ -173,7 +207,7 @@ class Slices:
         """Compares tables with storage and with what other engines see, and repairs what can be repaired."""
         from lakeledger.maintenance.repair import Repair
 
-        return Repair(self.store, self.tables, self.publisher, self.settings.s3)
+        return Repair(self.store, self.tables, self.publisher, self.delta, self.settings.s3)
 
     @property
     def records(self) -> Records:

@@ -62,6 +62,7 @@ def test_a_deleted_row_is_told_as_it_was(ledger: Ledger) -> None:
 def test_the_components_subscribe_as_they_were_designed() -> None:
     assert COMPONENT_SUBSCRIPTIONS == {
         "iceberg_updater": ["table_metadata", "table_files"],
+        "delta_updater": ["table_snapshots"],
         "compactor": ["table_files", "table_stats"],
         "snapshotter": ["table_metadata", "table_files", "table_snapshots"],
         "metadata_orchestrator": ["tables", "table_metadata"],
@@ -76,9 +77,9 @@ def test_everybody_hears_of_their_tables_and_of_nothing_else(ledger: Ledger) -> 
     made["runs"] = Recorders("pipeline_runs")
     with delivering(ledger, {**made}):
         wait_until(lambda: len(made) == sum(bool(each.of) and each.of["default"].refreshes == 1 for each in made.values()))
-        wait_until(lambda: all(lag.state == "closed" for lag in ledger.events.lag()) and len(ledger.events.lag()) == 5)
+        wait_until(lambda: all(lag.state == "closed" for lag in ledger.events.lag()) and len(ledger.events.lag()) == len(made))
         append(ledger, new_file("b"), new_file("c"), table="silver.items")
-        expected = {"iceberg_updater": 3, "compactor": 3, "snapshotter": 4, "metadata_orchestrator": 3}
+        expected = {"iceberg_updater": 3, "delta_updater": 1, "compactor": 3, "snapshotter": 4, "metadata_orchestrator": 3}
         wait_until(lambda: all(len(made[name].seen) >= number for name, number in expected.items()))
         wait_until(lambda: any(event.data.status == "COMPLETED" for event in made["runs"].seen))
     for name, each in made.items():

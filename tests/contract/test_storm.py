@@ -92,7 +92,7 @@ def test_every_event_is_handled_or_parked_and_the_order_is_kept(ledger: Ledger, 
     began = {owner.settings.tenant: head(owner) for owner in owners}
     pauses = {"first_pause_seconds": 0.001, "longest_pause_seconds": 0.002}
     with delivering(ledger, {**made}, retries=3, breaker_failures=5, **pauses):
-        wait_until(lambda: all(len(owner.events.lag()) == 5 for owner in owners))
+        wait_until(lambda: all(len(owner.events.lag()) == len(made) for owner in owners))
         wait_until(lambda: all(lag.state == "closed" for owner in owners for lag in owner.events.lag()))
         for owner in owners:
             fill(owner)

@@ -9,9 +9,12 @@ from typing import TYPE_CHECKING
 import pytest
 
 import lakeledger
+from contract.making import wait_until
+from delta_readers import with_deltalake
 from iceberg_readers import READERS, catalog, plain
+from integration.loading import run, sql
 from integration.test_aside import ROWS, bad_rows, put
-from lakeledger import Ledger
+from lakeledger import Invalid, Ledger
 
 if TYPE_CHECKING:
     from pyspark.sql import SparkSession
@@ -102,3 +105,15 @@ def test_merged_tables_and_histories_read_alike_for_everybody_at_every_version(s
     with catalog(sync_lake) as opened:
         told = [each.summary.operation.value for each in opened.load_table("main.one").metadata.snapshots if each.summary]
     assert told == ["append", "overwrite", "overwrite", "overwrite"]
+
+
+def test_a_document_says_as_what_a_table_is_published(sqlite_lake: Ledger, tmp_path: Path) -> None:
+    document = sql("select 1 as id").replace("table: result", "table: result, publish: [delta]")
+    run(sqlite_lake, document, tmp_path)
+    assert sqlite_lake.publisher.formats("main.result") == ("delta",)
+    with sqlite_lake.astha():
+        wait_until(lambda: (found := sqlite_lake.tables.delta("main.result")) is not None and found.version == 1)
+    assert sqlite_lake.tables.publication("main.result").metadata_location is None  # type: ignore[union-attr]  # it has a row
+    assert with_deltalake(sqlite_lake.tables.get("main.result").location, None).to_pylist() == [{"id": 1}]
+    with pytest.raises(Invalid, match="publish"):
+        run(sqlite_lake, document.replace("[delta]", "[hudi]"), tmp_path)

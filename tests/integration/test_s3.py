@@ -8,15 +8,18 @@ import sys
 import time
 from collections.abc import Iterator
 from pathlib import Path
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 import pytest
 
 import lakeledger
+from contract.keeping import ORDERS, overwrite, put, read
+from delta_readers import with_deltalake
 from integration.commands import invoke
 from jars import MissingJars, fetch
 from lakeledger import NotInstalled, Settings, Unavailable
 from lakeledger.config import S3Settings
+from lakeledger.delta_publishing import Foreign
 from lakeledger.lake import Storage
 from needs import missing
 from s3_server import CREDENTIALS, SECRET, MissingServer, S3Server
@@ -61,6 +64,28 @@ def test_a_warehouse_on_s3_is_as_good_as_one_on_disk(tmp_path: Path) -> None:
     )
     assert done.returncode == 0, (done.stdout + done.stderr)[-8000:]
     assert SECRET not in done.stdout + done.stderr
+
+
+def test_a_table_on_s3_is_published_as_delta(server: S3Server, tmp_path: Path) -> None:
+    settings = Settings(f"sqlite:///{tmp_path}/ledger.db", "s3://lake/shop", publish=("delta",), s3=S3Settings(server.endpoint))
+    with lakeledger.open(settings) as ledger:
+        for number in range(3):
+            put(ledger, [number], mode="async")
+            ledger.publish(ORDERS)
+        overwrite(ledger, [7, 8], mode="async")
+        ledger.publish(ORDERS)
+        place: dict[str, Any] = {}
+        exec(ledger.delta.read_with("deltalake", ORDERS), place)
+        assert sorted(place["frame"]["id"].to_pylist()) == read(ledger) == [7, 8]
+        options = {"AWS_ENDPOINT_URL": server.endpoint, "AWS_REGION": "us-east-1", "AWS_ALLOW_HTTP": "true"}
+        old = with_deltalake(ledger.tables.get(ORDERS).location, 2, options)
+        assert sorted(old["id"].to_pylist()) == read(ledger, 3)
+        storage = Storage(ledger.tables.get(ORDERS).location, settings.s3)
+        storage.write("_delta_log/00000000000000000004.json", b'{"commitInfo": {"operation": "WRITE"}}')
+        with pytest.raises(Foreign, match="has an entry 4 that the ledger did not write"):
+            ledger.publish(ORDERS)
+        (defect,) = ledger.repair.verify(ORDERS, apply=True).defects
+        assert defect.repaired
 
 
 def test_a_session_without_the_jars_is_told_how_to_get_them(server: S3Server, tmp_path: Path, spark: SparkSession) -> None:

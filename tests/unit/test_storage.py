@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import errno
 import hashlib
 import os
 from datetime import UTC, datetime
@@ -243,3 +244,19 @@ def test_what_a_store_says_becomes_unavailable_with_the_fix(told: str, expected:
 
 def test_what_is_not_about_the_store_is_left_alone() -> None:
     assert stores.explain("Column 'id' does not exist", "s3://lake/x", S3Settings()) is None
+
+
+def test_a_file_is_put_once_and_whole_also_where_there_are_no_links(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    storage = Storage(str(tmp_path))
+
+    def refuse(*_: object) -> None:
+        raise OSError(errno.ENOTSUP, "no links here")
+
+    for name in ("with", "without"):
+        assert storage.put(f"log/{name}", b"first")
+        assert not storage.put(f"log/{name}", b"second")
+        assert storage.read(f"log/{name}") == b"first"
+        monkeypatch.setattr(os, "link", refuse)
+    storage.replace("log/with", b"third")
+    assert storage.read("log/with") == b"third"
+    assert sorted(path.name for path in (tmp_path / "log").iterdir()) == ["with", "without"]

@@ -79,7 +79,10 @@ def _look(options: Options, *, spark: bool) -> Iterator[Check]:
     yield _settings_file(options)
     if settings.url.startswith("postgres"):
         yield _package("psycopg", "lakeledger[postgres]")
-    yield _attempt("store", lambda: _store(settings, options))
+    store = _attempt("store", lambda: _store(settings, options))
+    yield store
+    if store.status == "ok":
+        yield _attempt("published", lambda: _published(settings, options))
     yield _attempt("warehouse", lambda: _warehouse(settings))
     yield _java(settings)
     yield _package("pyspark", "lakeledger[spark]")
@@ -131,6 +134,30 @@ def _store(settings: Settings, options: Options) -> Check:
     if pending:
         return Check("store", "warn", f"{database.url}: {pending} migrations are pending", options.command("db migrate"))
     return Check("store", "ok", f"{database.url}, up to date")
+
+
+def _published(settings: Settings, options: Options) -> Check:
+    """How far what other engines see is behind, by format."""
+    from lakeledger.tables.store import sql
+
+    database = open_database(settings.database_url)
+    try:
+        with database.transaction(settings.tenant, write=False) as tx:
+            found, problem = [row for row in tx.all(sql.publishing_lag) if row["tables"]], tx.one(sql.publishing_problems)
+    finally:
+        database.close()
+    told = [_lag(row["format"], int(row["tables"]), int(row["behind"]), int(row["versions"])) for row in found]
+    if problem is None:
+        return Check("published", "ok", "; ".join(told) or "nothing yet")
+    count = sum(int(row["problems"]) for row in found)
+    first = f"{problem['schema_name']}.{problem['table_name']} as {problem['format']}: {problem['problem']}"
+    more = f" (and {count - 1} more)" if count > 1 else ""
+    return Check("published", "warn", "; ".join([*told, f"{first}{more}"]), options.command("tables publish --all"))
+
+
+def _lag(format_: str, tables: int, behind: int, versions: int) -> str:
+    late = f", {behind} behind, by up to {show.plural(versions, 'version')}" if behind else ""
+    return f"{format_.capitalize()}: {show.plural(tables, 'table')}{late}"
 
 
 def _warehouse(settings: Settings) -> Check:

@@ -8,7 +8,7 @@ import click
 
 from lakeledger.cli import columns, publish, register, show, storage
 from lakeledger.cli.options import Options, paged, shared
-from lakeledger.tables import Publication, Snapshot, Table, TableMetadata
+from lakeledger.tables import DeltaPublication, Publication, Snapshot, Table, TableMetadata
 from lakeledger.tables.schema import Field, type_text
 
 MAX_VERSION = 2**63 - 1
@@ -72,7 +72,7 @@ def print_tables(found: Sequence[Table]) -> None:
 @click.argument("name")
 @shared(
     '{"table": row of tables, "stats": row of table_stats, "metadata": row of table_metadata, '
-    '"publication": row of table_publications, "snapshots": [row of table_snapshots]}'
+    '"publication": row of table_publications, "delta": row of delta_publications, "snapshots": [row of table_snapshots]}'
 )
 def show_table(options: Options, name: str) -> None:
     """One table: figures, layout, columns, last commits.
@@ -83,12 +83,14 @@ def show_table(options: Options, name: str) -> None:
         table = ledger.tables.get(name)
         stats = ledger.tables.stats(name)
         metadata = ledger.tables.metadata(name)
-        publication = ledger.tables.publication(name)
+        publication, delta = ledger.tables.publication(name), ledger.tables.delta(name)
         snapshots = ledger.tables.history(name, LAST_COMMITS)
     if options.as_json:
-        show.print_json({"table": table, "stats": stats, "metadata": metadata, "publication": publication, "snapshots": snapshots})
+        found = {"table": table, "stats": stats, "metadata": metadata, "publication": publication, "delta": delta}
+        show.print_json({**found, "snapshots": snapshots})
         return
-    show.print_facts({**_facts(table, metadata), "published": _published(publication)})
+    seen = {"published": _published(publication, "Iceberg"), "and": _published(delta, "Delta")}
+    show.print_facts({**_facts(table, metadata), **seen})
     if metadata:
         show.print_table(["~column", "~type", ""], _column_rows(metadata))
     show.print_table(*_snapshot_table(snapshots), title="last commits")
@@ -162,11 +164,11 @@ def _facts(table: Table, metadata: TableMetadata | None) -> dict[str, show.Cell 
     }
 
 
-def _published(publication: Publication | None) -> str | None:
-    """What other engines see of it, and why no more."""
+def _published(publication: Publication | DeltaPublication | None, format_: str) -> str | None:
+    """What other engines see of it in a format, and why no more."""
     if publication is None:
         return None
-    seen = f"version {show.count(publication.version)}, as Iceberg" if publication.version else "no version yet"
+    seen = f"version {show.count(publication.version)}, as {format_}" if publication.version else f"no version yet, as {format_}"
     return f"{seen}; not version {show.count(publication.problem_version)}: {publication.problem}" if publication.problem else seen
 
 

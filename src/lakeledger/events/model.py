@@ -18,6 +18,7 @@ T_contra = TypeVar("T_contra", contravariant=True)
 # Which component hears of which tables. It is the same everywhere, and no setting changes it.
 COMPONENT_SUBSCRIPTIONS: dict[str, list[str]] = {
     "iceberg_updater": ["table_metadata", "table_files"],
+    "delta_updater": ["table_snapshots"],
     "compactor": ["table_files", "table_stats"],
     "snapshotter": ["table_metadata", "table_files", "table_snapshots"],
     "metadata_orchestrator": ["tables", "table_metadata"],

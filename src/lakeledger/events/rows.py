@@ -80,6 +80,7 @@ class TableSnapshots:
     metadata_location: str | None
     iceberg_snapshot_id: int | None
     publish_trigger: str | None
+    delta_version: int | None
 
 
 @dataclass(frozen=True)

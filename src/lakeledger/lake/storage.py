@@ -2,7 +2,10 @@
 
 from __future__ import annotations
 
+import errno
 import hashlib
+import os
+import re
 import threading
 from collections import deque
 from collections.abc import Callable, Iterable, Iterator
@@ -10,8 +13,10 @@ from concurrent.futures import Future
 from contextlib import contextmanager, suppress
 from dataclasses import dataclass
 from datetime import UTC, datetime
+from pathlib import Path
 from typing import TYPE_CHECKING, BinaryIO, TypeVar
 
+from lakeledger import clock
 from lakeledger.config import S3Settings
 from lakeledger.errors import Failed, Invalid, LakeledgerError
 from lakeledger.lake import stores
@@ -24,6 +29,10 @@ T = TypeVar("T")
 CHUNK_BYTES = 1 << 20
 PARALLEL = 8
 AS_AWS = S3Settings()
+# What a file system says that has no links, as those that are mounted from an object store.
+_WITHOUT_LINKS = (errno.EPERM, errno.ENOTSUP, errno.EOPNOTSUPP, errno.ENOSYS)
+# How a file on disk is called before it is whole.
+TEMPORARY = re.compile(r"\..+\.[0-9a-f]{8}\.lakeledger-tmp")
 
 
 @dataclass(frozen=True)
@@ -122,6 +131,49 @@ class Storage:
             with self.filesystem.open_output_stream(self.inner(path)) as stream:
                 yield stream
 
+    def put(self, path: str, content: bytes) -> bool:
+        """Make a file that is there at once and whole; False, and nothing is changed, if there is one already.
+
+        In an object store somebody else may put one between the look and the write: whoever uses it sees to it that nobody does.
+        """
+        with self._telling(f"write {self.root}/{path}"):
+            if self._opened.is_remote:
+                if self.has(path):
+                    return False
+                self.write(path, content)
+                return True
+            whole, temporary = Path(self.inner(path)), self._temporary(path, content)
+            try:
+                os.link(temporary, whole)
+            except FileExistsError:
+                return False
+            except OSError as error:
+                if error.errno not in _WITHOUT_LINKS:
+                    raise
+                return _create(whole, content)
+            finally:
+                temporary.unlink()
+            return True
+
+    def replace(self, path: str, content: bytes) -> None:
+        """Make a file, or another in its place: whoever reads finds one of the two, and whole."""
+        if self._opened.is_remote:
+            self.write(path, content)
+            return
+        with self._telling(f"write {self.root}/{path}"):
+            self._temporary(path, content).replace(self.inner(path))
+
+    def _temporary(self, path: str, content: bytes) -> Path:
+        """The content in a file beside where it belongs, on disk for good."""
+        whole = Path(self.inner(path))
+        whole.parent.mkdir(parents=True, exist_ok=True)
+        temporary = whole.with_name(f".{whole.name}.{clock.new_id()[-8:]}.lakeledger-tmp")
+        with temporary.open("wb") as file:
+            file.write(content)
+            file.flush()
+            os.fsync(file.fileno())
+        return temporary
+
     def read(self, path: str) -> bytes:
         """A small file's content. Raises FileNotFoundError."""
         try:
@@ -197,6 +249,16 @@ class Storage:
         if not found and self._opened.bucket:
             self._check_bucket()  # A bucket that is not there looks empty.
         return found
+
+
+def _create(path: Path, content: bytes) -> bool:
+    """Make a file unless there is one, where there are no links: on what is mounted, a file appears when it is closed."""
+    try:
+        with path.open("xb") as file:
+            file.write(content)
+    except FileExistsError:
+        return False
+    return True
 
 
 def _several_at_a_time(read: Callable[[str], T], paths: Iterable[str]) -> Iterator[T]:

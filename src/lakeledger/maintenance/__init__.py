@@ -10,12 +10,16 @@ if TYPE_CHECKING:
 
 def components() -> dict[str, Factory]:
     """The components that hear of changes, as what makes each from the ledger of a tenant."""
+    from lakeledger.maintenance.delta_updater import DeltaUpdater
     from lakeledger.maintenance.iceberg_updater import IcebergUpdater
     from lakeledger.maintenance.orchestrator import MetadataOrchestrator
     from lakeledger.maintenance.snapshotter import Snapshotter
 
     def iceberg_updater(ledger: Any) -> IcebergUpdater:
         return IcebergUpdater(ledger.store, ledger.publisher)
+
+    def delta_updater(ledger: Any) -> DeltaUpdater:
+        return DeltaUpdater(ledger.store, ledger.delta)
 
     def snapshotter(ledger: Any) -> Snapshotter:
         made = Snapshotter(ledger.store, ledger.publisher)
@@ -25,4 +29,9 @@ def components() -> dict[str, Factory]:
     def metadata_orchestrator(ledger: Any) -> MetadataOrchestrator:
         return MetadataOrchestrator(ledger.store, ledger.publisher)
 
-    return {"iceberg_updater": iceberg_updater, "snapshotter": snapshotter, "metadata_orchestrator": metadata_orchestrator}
+    return {
+        "iceberg_updater": iceberg_updater,
+        "delta_updater": delta_updater,
+        "snapshotter": snapshotter,
+        "metadata_orchestrator": metadata_orchestrator,
+    }

@@ -14,7 +14,7 @@ from lakeledger.maintenance.policies import sql
 from lakeledger.runs import Worker, recovery
 from lakeledger.runs import store as run_store
 from lakeledger.sync.kinds import VersionsPosition, parse_position
-from lakeledger.tables import Table, store
+from lakeledger.tables import Table, delta, store
 
 # How many versions leave in one transaction: nobody waits long for it.
 VERSIONS_AT_A_TIME = 500
@@ -78,6 +78,8 @@ def _needs(tx: Transaction, table: Table, worker: Worker, by_iceberg_id: Mapping
     single = {pin.version: f"read by {pin.held_by}" for pin in pins.living(tx, table, worker)}
     single |= {row["version"]: f"tag {row['name']}" for row in tx.all(sql.list_tags, table_id=table.table_id)}
     single |= {published.version: "published"} if published and published.version else {}
+    if seen := delta.find(tx, table):
+        single |= {version: "published as Delta" for version in (seen.version, seen.target_version) if version}
     return Needs(single, _consumers(tx, table, by_iceberg_id), _running(tx, worker, own_run))
 
 

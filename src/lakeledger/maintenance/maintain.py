@@ -249,6 +249,8 @@ def _sweep_metadata(work: Work, places: list[Place]) -> None:
             with work.store.read() as tx:
                 here = [replace(table, location=place.table.location) for table in published.neighbours(tx, place.stored)]
             files = published.unneeded(work.store, here, work.s3, place.policy.grace)
+            for each in here:
+                files += published.unneeded_log(work.store, each, work.s3, place.policy.grace)
             if work.run_id:
                 for _ in Storage(place.table.location, work.s3).remove_all(file.path for file in files):
                     pass

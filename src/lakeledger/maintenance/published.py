@@ -13,12 +13,14 @@ from lakeledger.config import S3Settings
 from lakeledger.db import Store, Transaction
 from lakeledger.errors import Failed
 from lakeledger.lake import Storage, StoredFile
+from lakeledger.lake.delta import LOG, log
+from lakeledger.lake.delta.log import VERSIONS_KEPT
 from lakeledger.lake.iceberg.reach import reachable
 from lakeledger.lake.iceberg.stage import METADATA, Base, drop, load, remove
 from lakeledger.maintenance.policies import sql
 from lakeledger.publishing import ATTEMPTS
 from lakeledger.runs import describe
-from lakeledger.tables import Publication, Table, publications, store
+from lakeledger.tables import Publication, Table, delta, publications, store
 from lakeledger.tables.publications import PointerMoved
 
 # How metadata that the ledger stages is named: version, snapshot, token. Whatever else is there is somebody else's.
@@ -118,6 +120,16 @@ def unneeded(handle: Store, tables: Iterable[Table], s3: S3Settings, grace: time
         with reading(table):
             needed |= reachable(storage, table.location, pointer)
     return [file for file in old if file.path not in needed and _checked(file) not in needed]
+
+
+def unneeded_log(handle: Store, table: Table, s3: S3Settings, grace: timedelta) -> list[StoredFile]:
+    """The files of a table's Delta log that no reader of a kept version needs, and what a crash left there; none if the log is not ours."""
+    with handle.read() as tx:
+        seen, oldest, before = delta.find(tx, table), delta.oldest(tx, table), tx.now - max(grace, STAGING)
+    if seen is None or seen.delta_version is None:
+        return []
+    first = max(seen.delta_version if oldest is None else oldest, seen.delta_version - VERSIONS_KEPT)
+    return log.unneeded(Storage(table.location, s3).files(LOG, recursive=False), first, before)
 
 
 def neighbours(tx: Transaction, table: Table) -> list[Table]:

@@ -9,13 +9,15 @@ from functools import partial
 from lakeledger import clock
 from lakeledger.config import S3Settings
 from lakeledger.db import Row, Store
+from lakeledger.delta_publishing import DeltaPublisher
 from lakeledger.errors import LakeledgerError
 from lakeledger.lake import Storage
+from lakeledger.lake.delta import LOG, log
 from lakeledger.lake.iceberg.reach import data_paths
 from lakeledger.maintenance import published, retired
 from lakeledger.maintenance.policies import sql
 from lakeledger.publishing import Publisher
-from lakeledger.tables import Table, Tables, publications, store
+from lakeledger.tables import Table, Tables, delta, publications, store
 from lakeledger.tables.store import sql as table_sql
 from lakeledger.tables.verify import Finding
 
@@ -59,13 +61,19 @@ class Repair:
     _store: Store
     _tables: Tables
     _publisher: Publisher
+    _delta: DeltaPublisher
     _s3: S3Settings
 
     def verify(self, name: str, *, deep: bool = True, apply: bool = False) -> Checked:
         """Check one table; `deep` compares the content of its files. With `apply`, repair it. Raises NotFound."""
         verified = self._tables.verify(name, deep=deep)
         table = verified.table
-        found = [*self._storage_defects(table, verified.findings), *self._statistics(table), *self._published(table)]
+        found = [
+            *self._storage_defects(table, verified.findings),
+            *self._statistics(table),
+            *self._published(table),
+            *self._published_as_delta(table),
+        ]
         return Checked(table, verified.checked, [_applied(defect, fix) if apply else defect for defect, fix in found])
 
     def _storage_defects(self, table: Table, findings: list[Finding]) -> Iterator[Found]:
@@ -144,6 +152,32 @@ class Repair:
         elif found and (strange := self._strange_tags(found)):
             detail = f"other engines see other tags than the ledger has: {', '.join(strange)}"
             yield replace(wrong, detail=detail, repair="show them the ledger's tags"), lambda: self._retag(table)
+
+    def _published_as_delta(self, table: Table) -> Iterator[Found]:
+        """Whether the Delta log ends with what the ledger wrote, and says the same as the registry."""
+        with self._store.read() as tx:
+            seen = delta.find(tx, table)
+            if seen is None or seen.delta_version is None or seen.target_delta is not None:
+                return
+            registered = set(store.view(tx, table.name, seen.version).file_paths)
+        wrong = Defect("published", f"{table.location}/{LOG}", "", f"publish {table.name} anew as Delta", repaired=False)
+        try:
+            state = log.replay(Storage(table.location, self._s3))
+        except (FileNotFoundError, ValueError, KeyError) as error:
+            yield replace(wrong, detail=f"it cannot be read: {error}", repair=f"move it away and publish {table.name}", repaired=None), None
+            return
+        if state is None:
+            yield replace(wrong, detail="it is gone"), lambda: self._publish_as_delta(table)
+        elif state.version > seen.delta_version:
+            detail = f"it has entries up to {state.version}, the ledger wrote {seen.delta_version}: somebody else wrote to it"
+            yield replace(wrong, detail=detail), lambda: self._publish_as_delta(table)
+        elif state.live.keys() != registered or any(state.live.values()):
+            same = len(state.live.keys() & registered)
+            detail = f"version {seen.version} has {len(registered)} files, the log has {len(state.live)}, {same} of them the same"
+            yield replace(wrong, detail=detail), lambda: self._publish_as_delta(table)
+
+    def _publish_as_delta(self, table: Table) -> None:
+        self._delta.publish(str(table.name), anew=True)
 
     def _compare(self, found: published.Published) -> str | None:
         table = found.table

@@ -6,6 +6,7 @@ from collections.abc import Sequence
 from dataclasses import replace
 from typing import Any
 
+from lakeledger.config import check_formats
 from lakeledger.control.loads import KEYED, FilesConfig, TargetConfig
 from lakeledger.pipelines import Context, bad_rows
 from lakeledger.pipelines.apply import Mode, Write
@@ -16,6 +17,7 @@ from lakeledger.pipelines.partitions import quote
 from lakeledger.pipelines.sources import NEWS
 from lakeledger.pipelines.sources.declared import Declared
 from lakeledger.pipelines.sources.opening import open_source
+from lakeledger.publishing import PublishedAs
 from lakeledger.sync import Source as SourceName
 
 
@@ -55,6 +57,7 @@ def declared_write(declared: Declared) -> Write:
         drift=target.schema_drift,
         optional_columns=config.optional_columns if isinstance(config, FilesConfig) else (),
         naming=Naming.of_target(target),
+        effects=(PublishedAs(target.name, check_formats(target.publish)),) if target.publish else (),
     )
 
 

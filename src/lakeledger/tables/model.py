@@ -152,7 +152,7 @@ class TableStats:
 
 @dataclass(frozen=True)
 class Snapshot:
-    """One version of a table: a row of `table_snapshots`. The last four are of Iceberg, for a version that is published.
+    """One version of a table: a row of `table_snapshots`. The last ones are of Iceberg and of Delta, for a version that is published.
 
     `trigger` is what started the run that made the version, `publish_trigger` what let other engines see it.
     """
@@ -173,6 +173,7 @@ class Snapshot:
     metadata_location: str | None = None
     iceberg_snapshot_id: int | None = None
     publish_trigger: Trigger | None = None
+    delta_version: int | None = None
 
 
 @dataclass(frozen=True)
@@ -357,7 +358,10 @@ class View:
 
 @dataclass(frozen=True)
 class Publication:
-    """What other engines see of a table: a row of `table_publications`. Without a `mode`, the ledger's setting counts."""
+    """What other engines see of a table as Iceberg: a row of `table_publications`.
+
+    Without a `mode`, the ledger's setting counts; so it does without `formats`, which are those that the table is published in.
+    """
 
     table_id: str
     tenant_id: str
@@ -365,6 +369,29 @@ class Publication:
     version: int
     metadata_location: str | None
     previous_metadata_location: str | None
+    problem: str | None
+    problem_version: int | None
+    updated_at: datetime
+    formats: list[str] | None = None
+
+
+@dataclass(frozen=True)
+class DeltaPublication:
+    """What other engines see of a table as Delta: a row of `delta_publications`.
+
+    `version` is the ledger's and `delta_version` its number in the log, which `log_id` is the id of. While an entry is being written,
+    `target_version` is to become the entry `target_delta`.
+    """
+
+    table_id: str
+    tenant_id: str
+    version: int
+    delta_version: int | None
+    log_id: str
+    checkpoint_version: int | None
+    target_version: int | None
+    target_delta: int | None
+    target_at: datetime | None
     problem: str | None
     problem_version: int | None
     updated_at: datetime

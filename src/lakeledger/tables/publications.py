@@ -7,6 +7,7 @@ from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING
 
 from lakeledger import codec
+from lakeledger.config import Settings
 from lakeledger.db import Transaction
 from lakeledger.errors import Conflict
 from lakeledger.lake import Bounds
@@ -61,6 +62,23 @@ class Plan:
 def set_mode(tx: Transaction, table: Table, mode: str | None) -> None:
     """How the table is published from now on; None is as the ledger's setting says."""
     tx.execute(sql.put_publication_mode, table_id=table.table_id, mode=mode)
+
+
+def formats(tx: Transaction, table: Table | None, settings: Settings) -> tuple[str, ...]:
+    """As what other engines see the table: as it says, or as the ledger does."""
+    own = store.publication(tx, table) if table else None
+    return tuple(own.formats) if own and own.formats else settings.publish
+
+
+def follows(tx: Transaction, table: Table, format_: str, settings: Settings) -> bool:
+    """Whether the table is published in that format after its commits."""
+    own = store.publication(tx, table)
+    return ((own.mode if own else None) or settings.metadata) != "off" and format_ in formats(tx, table, settings)
+
+
+def set_formats(tx: Transaction, table: Table, wanted: Sequence[str] | None) -> None:
+    """As what other engines see the table from now on; None is as the ledger's setting says."""
+    tx.execute(sql.put_formats, table_id=table.table_id, formats=list(wanted) if wanted else None)
 
 
 def point(tx: Transaction, table: Table, plan: Plan, staged: Staged) -> None:

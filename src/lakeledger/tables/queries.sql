@@ -415,3 +415,109 @@ update table_files set iceberg_metadata_state = :state
 
 -- name: find_table_by_id
 select * from tables where tenant_id = :tenant_id and table_id = :table_id
+
+-- name: put_formats
+insert into table_publications (table_id, tenant_id, formats, version, updated_at) values (:table_id, :tenant_id, :formats, 0, :now)
+on conflict (table_id) do update set formats = excluded.formats, updated_at = excluded.updated_at
+
+-- name: find_delta
+select * from delta_publications where tenant_id = :tenant_id and table_id = :table_id
+
+-- name: list_delta
+select * from delta_publications where tenant_id = :tenant_id
+
+-- name: forget_delta
+delete from delta_publications where tenant_id = :tenant_id and table_id = :table_id
+
+-- name: reserve_delta
+-- The next entry of the log: only whoever has seen what is there now says what it will be.
+insert into delta_publications (table_id, tenant_id, version, log_id, target_version, target_delta, target_at, updated_at)
+values (:table_id, :tenant_id, 0, :log_id, :target_version, :target_delta, :now, :now)
+on conflict (table_id) do update
+   set log_id = excluded.log_id, target_version = excluded.target_version, target_delta = excluded.target_delta,
+       target_at = excluded.target_at, updated_at = excluded.updated_at
+ where delta_publications.delta_version is not distinct from :delta_version
+   and delta_publications.target_delta is not distinct from :seen_target
+returning *
+
+-- name: point_delta
+update delta_publications
+   set version = target_version, delta_version = target_delta, target_version = null, target_delta = null, target_at = null,
+       problem = null, problem_version = null, updated_at = :now
+ where tenant_id = :tenant_id and table_id = :table_id and target_version = :target_version and target_delta = :target_delta
+returning *
+
+-- name: begin_delta_anew
+update delta_publications
+   set version = 0, delta_version = null, checkpoint_version = null, target_version = null, target_delta = null, target_at = null, updated_at = :now
+ where tenant_id = :tenant_id and table_id = :table_id
+
+-- name: publish_delta_snapshot
+update table_snapshots set delta_version = :delta_version
+ where tenant_id = :tenant_id and table_id = :table_id and version = :version
+
+-- name: forget_delta_versions
+update table_snapshots set delta_version = null
+ where tenant_id = :tenant_id and table_id = :table_id and delta_version is not null
+
+-- name: set_delta_checkpoint
+update delta_publications set checkpoint_version = :checkpoint_version
+ where tenant_id = :tenant_id and table_id = :table_id and delta_version >= :checkpoint_version
+
+-- name: note_delta_problem
+insert into delta_publications (table_id, tenant_id, version, log_id, problem, problem_version, updated_at)
+values (:table_id, :tenant_id, 0, :log_id, :problem, :version, :now)
+on conflict (table_id) do update
+   set problem = excluded.problem, problem_version = excluded.problem_version, updated_at = excluded.updated_at
+
+-- name: versions_since
+-- Also those that have expired: what they did is part of what lies between.
+select version, operation, schema_version, 1 as is_kept from table_snapshots
+ where tenant_id = :tenant_id and table_id = :table_id and version > :version
+union all
+select version, operation, schema_version, 0 as is_kept from expired_snapshots
+ where tenant_id = :tenant_id and table_id = :table_id and version > :version
+ order by version
+
+-- name: schemas_of
+select schema_version, "schema", format from table_metadata where tenant_id = :tenant_id and table_id = :table_id order by schema_version
+
+-- name: files_between
+-- What came after one version and is there at another, a page at a time.
+select added_version, file_path, file_size, row_count, column_bounds, modified_at from table_files
+ where tenant_id = :tenant_id and table_id = :table_id
+   and added_version > :low and added_version <= :high and (removed_version is null or removed_version > :high)
+   and (added_version, file_path) > (:after_added_version, :after_file_path) -- optional
+ order by added_version, file_path
+ limit :page_size
+
+-- name: paths_gone_between
+select file_path, file_size from table_files
+ where tenant_id = :tenant_id and table_id = :table_id and added_version <= :low and removed_version > :low and removed_version <= :high
+ order by file_path
+
+-- name: oldest_delta_version
+select min(delta_version) as delta_version from table_snapshots where tenant_id = :tenant_id and table_id = :table_id and delta_version is not null
+
+-- name: publishing_lag
+-- By format: how many tables are published, how many are behind and by how many versions at most, and how many say why they are not.
+select 'iceberg' as format, count(*) as tables, sum(case when p.version < t.current_version then 1 else 0 end) as behind,
+       max(t.current_version - p.version) as versions, sum(case when p.problem is not null then 1 else 0 end) as problems
+  from table_publications p join tables t on t.table_id = p.table_id
+ where p.tenant_id = :tenant_id and (p.version > 0 or p.problem is not null)
+union all
+select 'delta' as format, count(*) as tables, sum(case when d.version < t.current_version then 1 else 0 end) as behind,
+       max(t.current_version - d.version) as versions, sum(case when d.problem is not null then 1 else 0 end) as problems
+  from delta_publications d join tables t on t.table_id = d.table_id
+ where d.tenant_id = :tenant_id
+
+-- name: publishing_problems
+select t.schema_name, t.table_name, 'Iceberg' as format, p.problem
+  from table_publications p join tables t on t.table_id = p.table_id
+ where p.tenant_id = :tenant_id and p.problem is not null
+union all
+select t.schema_name, t.table_name, 'Delta' as format, d.problem
+  from delta_publications d join tables t on t.table_id = d.table_id
+ where d.tenant_id = :tenant_id and d.problem is not null
+ order by 1, 2, 3
+ limit 1

@@ -15,8 +15,8 @@ from lakeledger.errors import Invalid
 from lakeledger.names import parse_name
 from lakeledger.runs import Worker
 from lakeledger.runs.recovery import NoteLost
-from lakeledger.tables import store, sweep, verify
-from lakeledger.tables.model import DataFile, Publication, Snapshot, Table, TableMetadata, TableStats, View
+from lakeledger.tables import delta, store, sweep, verify
+from lakeledger.tables.model import DataFile, DeltaPublication, Publication, Snapshot, Table, TableMetadata, TableStats, View
 
 
 @dataclass(frozen=True)
@@ -56,6 +56,11 @@ class Tables:
         """What other engines see of the table, or None if nobody ever asked. Raises NotFound."""
         with self._store.read() as tx:
             return store.publication(tx, store.get(tx, parse_name(name)))
+
+    def delta(self, name: str) -> DeltaPublication | None:
+        """What other engines see of the table as Delta, or None if nothing. Raises NotFound."""
+        with self._store.read() as tx:
+            return delta.find(tx, store.get(tx, parse_name(name)))
 
     def stats(self, name: str) -> TableStats:
         """How big a table is. Raises NotFound."""

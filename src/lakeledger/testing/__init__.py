@@ -39,7 +39,7 @@ def raise_at(point: str, error: BaseException) -> Iterator[None]:
 
 
 def _known(point: str) -> str:
-    if point not in (known := (*POINTS, *failpoints.MAINTENANCE)):
+    if point not in (known := (*POINTS, *failpoints.MAINTENANCE, *failpoints.DELTA)):
         raise Invalid(f"no fail-point {point!r}: there are {', '.join(known)}")
     return point
 

@@ -52,8 +52,7 @@ def read_with(engine: str, published: Published) -> str:
 
 
 def _duckdb(published: Published) -> str:
-    secret = ", ".join(["TYPE s3", "PROVIDER credential_chain", *_duckdb_s3(published.s3)])
-    remote = ["INSTALL httpfs; LOAD httpfs;", f"CREATE SECRET ({secret});"] if _is_on_s3(published) else []
+    remote = ["INSTALL httpfs; LOAD httpfs;", duckdb_secret(published.s3)] if _is_on_s3(published) else []
     location = published.metadata_location.replace("'", "''")
     return "\n".join(
         [
@@ -67,15 +66,23 @@ def _duckdb(published: Published) -> str:
 
 def _s3(published: Published) -> dict[str, str]:
     """Where S3 is, if the table is there and that is not found by itself."""
-    s3 = published.s3
+    return _known(published.s3) if _is_on_s3(published) else {}
+
+
+def _known(s3: S3Settings) -> dict[str, str]:
     known = {"endpoint": s3.endpoint, "region": s3.region or ("us-east-1" if s3.endpoint else None)}
-    return {name: value for name, value in known.items() if value} if _is_on_s3(published) else {}
+    return {name: value for name, value in known.items() if value}
 
 
 def _polars_s3(published: Published) -> dict[str, str]:
     words = {"endpoint": "aws_endpoint_url", "region": "aws_region"}
     found = {words[name]: value for name, value in _s3(published).items()}
     return found | ({"aws_allow_http": "true"} if str(published.s3.endpoint).startswith("http://") and found else {})
+
+
+def duckdb_secret(s3: S3Settings) -> str:
+    """How DuckDB is let in where AWS's tools are."""
+    return f"CREATE SECRET ({', '.join(['TYPE s3', 'PROVIDER credential_chain', *_duckdb_s3(s3)])});"
 
 
 def _duckdb_s3(s3: S3Settings) -> list[str]:
@@ -120,7 +127,7 @@ def _spark(published: Published) -> str:
     }
     if _is_on_s3(published):
         settings["spark.jars.packages"] += f",{_S3A}"
-        settings |= _spark_s3(published)
+        settings |= spark_s3(published.s3)
     user = None if is_sqlite else urlsplit(published.url).username
     if user:
         settings[f"spark.sql.catalog.{name}.jdbc.user"] = user
@@ -138,11 +145,11 @@ def _spark(published: Published) -> str:
     )
 
 
-def _spark_s3(published: Published) -> dict[str, str]:
-    """How Spark reads what Iceberg calls s3:// with Hadoop's S3A."""
+def spark_s3(s3: S3Settings) -> dict[str, str]:
+    """How Spark reads what others call s3:// with Hadoop's S3A."""
     words = {"endpoint": "fs.s3a.endpoint", "region": "fs.s3a.endpoint.region"}
-    known = {words[name]: value for name, value in _s3(published).items()}
-    known |= {"fs.s3a.path.style.access": "true"} if published.s3.path_style else {}
+    known = {words[name]: value for name, value in _known(s3).items()}
+    known |= {"fs.s3a.path.style.access": "true"} if s3.path_style else {}
     return {f"spark.hadoop.{name}": value for name, value in {"fs.s3.impl": S3A_FILE_SYSTEM, **known}.items()}
 
 
