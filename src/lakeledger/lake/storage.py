@@ -12,6 +12,7 @@ from dataclasses import dataclass
 from datetime import UTC, datetime
 from typing import TYPE_CHECKING, BinaryIO, TypeVar
 
+from lakeledger import clock
 from lakeledger.config import S3Settings
 from lakeledger.errors import Failed, Invalid, LakeledgerError
 from lakeledger.lake import stores
@@ -115,6 +116,16 @@ class Storage:
                 self.filesystem.create_dir(self.inner(path.rpartition("/")[0]), recursive=True)
             with self.filesystem.open_output_stream(self.inner(path)) as stream:
                 stream.write(content)
+
+    def replace(self, path: str, content: bytes) -> None:
+        """Make a small file, or another content of one that is there: whoever reads it meanwhile finds the old one or the new one."""
+        if self._opened.is_remote:
+            self.write(path, content)
+            return
+        aside = f"{path}.{clock.new_id()[-12:]}"
+        self.write(aside, content)
+        with self._telling(f"write {self.root}/{path}"):
+            self.filesystem.move(self.inner(aside), self.inner(path))
 
     def read(self, path: str) -> bytes:
         """A small file's content. Raises FileNotFoundError."""

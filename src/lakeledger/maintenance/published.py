@@ -16,7 +16,7 @@ from lakeledger.lake import Storage, StoredFile
 from lakeledger.lake.iceberg.reach import reachable
 from lakeledger.lake.iceberg.stage import METADATA, Base, drop, load, remove
 from lakeledger.maintenance.policies import sql
-from lakeledger.publishing import ATTEMPTS
+from lakeledger.publishing import ATTEMPTS, point_hint
 from lakeledger.runs import describe
 from lakeledger.tables import Publication, Table, publications, store
 from lakeledger.tables.publications import PointerMoved
@@ -94,6 +94,7 @@ def drop_versions(handle: Store, table: Table, versions: Container[int], s3: S3S
         except PointerMoved:
             remove(storage, staged.paths)
         else:
+            point_hint(handle, table, table.location, staged.metadata_location, s3)
             return gone
     raise PointerMoved(table.name)
 
