@@ -111,7 +111,8 @@ class Publisher:
     ) -> Commit:
         """Do the work of a commit; in sync mode with what publishes its changes, of which only metadata is made anew in a conflict.
 
-        `noted` are effects of the work, of which a lost ledger has to know as far as they say so. Raises whatever `work` raises, or Conflict (retryable) if somebody else was faster again and again.
+        `noted` are effects of the work, of which a lost ledger has to know as far as they say so.
+        Raises whatever `work` raises, or Conflict (retryable) if somebody else was faster again and again.
         """
         if mode != "sync":
             return work(changes, ())

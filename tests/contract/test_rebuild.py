@@ -9,6 +9,7 @@ import subprocess
 import sys
 from collections.abc import Iterator
 from dataclasses import replace
+from datetime import timedelta
 from pathlib import Path
 from typing import Any
 
@@ -22,6 +23,7 @@ from contract.making import dump, execute
 from contract.making import rows as select
 from contract.rebuilt import assert_same, load, rebuilt, state, version_state
 from contract.test_publishing import MONDAY, ORDERS, TUESDAY, append, change, new_file, put, seen
+from iceberg_readers import READERS
 from integration.commands import answer, refused, shown
 from lakeledger import Invalid, Ledger, clock, failpoints
 from lakeledger.commit import find_applied
@@ -82,7 +84,14 @@ class Read:
 
 def test_everything_that_was_published_comes_back(ledger: Ledger, new_url: str) -> None:
     first = new_file(ledger, [(1, MONDAY, "a"), (2, MONDAY, None)])
-    quarantine = Change(parse_name("shop.orders__quarantine"), ORDERS.folder, "append", {"fields": [{**field("why"), "physical_name": "lakeledger_aside_why"}]}, Layout(), [])
+    quarantine = Change(
+        parse_name("shop.orders__quarantine"),
+        ORDERS.folder,
+        "append",
+        {"fields": [{**field("why"), "physical_name": "lakeledger_aside_why"}]},
+        Layout(),
+        [],
+    )
     bad = replace(quarantine, files=[replace(new_file(ledger, [(9, MONDAY, "x")]), partition_path="", bounds={})])
     moves = [
         Advance(SHOP, WatermarkPosition.parse({"columns": ["id"], "types": ["integer"], "values": [2]})),
@@ -200,7 +209,7 @@ def test_what_was_committed_after_the_last_publish_is_listed_and_loaded_again(lo
         assert found.positions.get("shop.counted").position_data == {"value": 1}
         load(found, one(found, 2), moves=[_number(2)])
         assert seen(found) == [1, 2]
-        (left,) = found.tables.sweep(grace=clock.parse_span("0")).leftovers
+        (left,) = found.tables.sweep(grace=timedelta(0)).leftovers
         assert left.path not in found.tables.view("shop.orders").file_paths
 
 
@@ -375,4 +384,4 @@ def test_any_history_comes_back_at_every_version_that_the_metadata_has(steps: li
 def seen_rows(ledger: Ledger) -> list[str]:
     """The rows that another engine finds."""
     snapshot = ledger.tables.history(model.NAME, limit=1)[0].iceberg_snapshot_id
-    return sorted(repr(list(row.values())) for row in model.READERS["pyiceberg"](ledger, model.NAME, snapshot or 0).to_pylist())
+    return sorted(repr(list(row.values())) for row in READERS["pyiceberg"](ledger, model.NAME, snapshot or 0).to_pylist())

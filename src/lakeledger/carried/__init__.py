@@ -29,6 +29,8 @@ FORM = "1"
 POSITION = f"{PROPERTY}.position."
 # Versions leave the metadata after a hundred; before, so many at a time are noted in a journal.
 VERSIONS_AT_A_TIME = 50
+# Of a bigger table that is published for the first time, or anew, nobody notes which version brought which file.
+MOST_FILES_NOTED = 10_000
 FILES = "files"
 
 Note = dict[str, Any]
@@ -266,7 +268,7 @@ def _told(move: Row) -> dict[str, Any]:
 
 
 def _missed(tx: Transaction, table: Table | None, since: int, version: int) -> list[Row]:
-    """The versions that are noted now: those that nobody publishes, with the files that they added, and those that leave the metadata soon."""
+    """The versions that are noted now: those that nobody publishes, with the files they added, and those that leave the metadata soon."""
     if table is None:
         return []
     begun = since - 1 if since else 0
@@ -277,9 +279,10 @@ def _missed(tx: Transaction, table: Table | None, since: int, version: int) -> l
     rows = tx.all(sql.versions, table_id=table.table_id, after=noted, upto=upto)
     late = [row["version"] for row in rows if row["version"] > since]
     added: dict[int, list[str]] = {}
-    for file in store.files_of_versions(tx, table.table_id, late) if late and since else ():
+    knows_files = since > 0 or table.file_count <= MOST_FILES_NOTED
+    for file in store.files_of_versions(tx, table.table_id, late) if late and knows_files else ():
         added.setdefault(file.added_version, []).append(file.file_path)
-    return [{**row, **({"added": added.get(row["version"], [])} if row["version"] in late and since else {})} for row in rows]
+    return [{**row, **({"added": added.get(row["version"], [])} if row["version"] in late and knows_files else {})} for row in rows]
 
 
 def _read_files(

@@ -35,10 +35,22 @@ SQLITE = "sqlite:///"
 FOOTERS_READ = 1_000
 # What was never in the warehouse, whatever was published.
 NEVER = (
-    Lost("runs", "runs, steps, errors, dead letters, records and checksums of files are in no metadata", "`lakeledger maintain --apply` fills in the checksums"),
-    Lost("jobs", "jobs and what was imported from files are in no metadata", "`lakeledger control load` and `lakeledger plan`, then `lakeledger apply`, bring them back from the control table and YAML"),
-    Lost("settings", "policies of snapshots, accepted schema changes, comments of tags and positions that were moved by hand since the last load", "set them again"),
-)  # fmt: skip
+    Lost(
+        "runs",
+        "runs, steps, errors, dead letters, records and checksums of files are in no metadata",
+        "`lakeledger maintain --apply` fills in the checksums",
+    ),
+    Lost(
+        "jobs",
+        "jobs, and what was imported from YAML, are in no metadata",
+        "`lakeledger control load`, `lakeledger plan` and `lakeledger apply` bring them back from YAML and the control table",
+    ),
+    Lost(
+        "settings",
+        "policies, accepted schema changes, comments of tags, and positions that were moved by hand since the last load",
+        "set them again",
+    ),
+)
 
 
 def rebuild(

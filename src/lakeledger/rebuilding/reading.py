@@ -5,6 +5,7 @@ from __future__ import annotations
 import json
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import replace
+from itertools import pairwise
 from typing import Any
 
 from lakeledger import codec
@@ -133,7 +134,7 @@ class _Columns:
 
 
 def _files(found: Found, versions: Sequence[Version], columns: _Columns, schemas: Mapping[int, SchemaOf]) -> Iterator[File]:
-    """Every file of a version that is in the metadata, with the versions that it came and went with: only manifests that change are read."""
+    """Every file of a version that is in the metadata, with the versions that it came and went with."""
     root, specs = found.document["location"], {each["spec-id"]: each for each in found.document["partition-specs"]}
     before: set[str] = set()
     live: dict[str, File] = {}
@@ -183,8 +184,7 @@ def _with_notes(
     added: dict[str, int] = {}
     readable: list[Version] = []
     by_path = {file.path: file for file in files}
-    order = sorted(published)
-    for before, after in zip(order, order[1:], strict=False):
+    for before, after in pairwise([0, *sorted(published)]):
         between = [missing.get(number) for number in range(before + 1, after)]
         if not between:
             continue

@@ -35,9 +35,8 @@ def prove(found: Sequence[tuple[Found, Rebuilt]]) -> tuple[list[Rebuilt], list[L
             break
     lost: list[Lost] = []
     for each, table in tables.values():
-        for newer in each.newer:
-            if newer.document["last-sequence-number"] > table.current.version:
-                lost.append(_unproven(table, newer))
+        newer = [found for found in each.newer if found.document["last-sequence-number"] > table.current.version]
+        lost += [_unproven(table, found) for found in newer]
     return [table for _, table in tables.values()], lost
 
 

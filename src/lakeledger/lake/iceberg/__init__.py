@@ -9,7 +9,6 @@ from uuid import UUID
 from lakeledger.errors import Invalid
 from lakeledger.lake import Bounds
 
-
 # What the ledger's own properties begin with, of tables and of snapshots.
 PROPERTY = "lakeledger"
 
@@ -35,8 +34,8 @@ class Step:
     `schema` is the ledger's, with ids and physical names; `partition_by` are ids of its columns. `removed` are whole paths of
     files that were published. `former` are columns that the table had, and `foreign` those of another table, that its files may have, as
     far as they were not published before. `operation` is Iceberg's word: append, overwrite or replace. `summary` is kept with
-    the snapshot, `properties` with the table; `tags` name snapshots by their numbers in Iceberg, also such as it does not have. `journal` is
-    noted beside the metadata, for a ledger that is lost.
+    the snapshot, `properties` with the table; `tags` name snapshots by their numbers in Iceberg, also such as it does not have.
+    `journal` is noted beside the metadata, for a ledger that is lost.
     """
 
     table_id: str
