@@ -26,11 +26,13 @@ from contract.test_publishing import MONDAY, ORDERS, TUESDAY, append, change, ne
 from iceberg_readers import READERS
 from integration.commands import answer, refused, shown
 from lakeledger import Invalid, Ledger, clock, failpoints
+from lakeledger.batches import _Forget
 from lakeledger.commit import find_applied
 from lakeledger.lake.iceberg.hint import HINT
 from lakeledger.pipelines.effects import MovedFiles, ReadFiles
 from lakeledger.sync import Advance, FilesPosition, NumberPosition, Source, SourceFile, VersionsPosition, WatermarkPosition
 from lakeledger.sync.kinds import LsnPosition, OffsetsPosition
+from lakeledger.sync.positions import Rewind
 from lakeledger.sync.schemas import SchemaDefinition
 from lakeledger.tables import Change, Files, Layout, Partitions, parse_name, store
 
@@ -80,6 +82,13 @@ class Read:
         advance = Advance(FILES, FilesPosition.of(file.identity for file in self.known.values()), reason="renamed" if moved else None)
         read = ReadFiles(FILES, new, {file.path: f"key of {file.path}" for file in new})
         load(ledger, *([one(ledger, len(self.known))] if new else []), moves=[advance], effects=[*effects, read], mode=mode)
+
+    def forget(self, ledger: Ledger, name: str) -> None:
+        """Take a file back, with its rows."""
+        gone = self.known.pop(name)
+        to = FilesPosition.of(file.identity for file in self.known.values())
+        plan = Rewind(FILES, ledger.positions.get(FILES), to, [], 0, 0, [gone], 0, "exactly")
+        load(ledger, one(ledger, 0), moves=[Advance(FILES, to, force=True)], effects=[_Forget(plan)])
 
 
 def test_everything_that_was_published_comes_back(ledger: Ledger, new_url: str) -> None:
@@ -160,6 +169,7 @@ def test_every_file_that_was_read_is_known_again_whatever_was_renamed(ledger: Le
             read.load(ledger, renamed={f"{number}.csv": f"{number}-renamed.csv"})  # seen by no table
         if number % 10 == 8:
             read.load(ledger, f"{number - 3}.csv", renamed={f"{number}.csv": f"{number}-moved.csv"})
+            read.forget(ledger, f"{number - 1}.csv")
     ledger.publisher.publish("shop.orders")
     with rebuilt(ledger, f"sqlite:///{tmp_path}/new.db") as found:
         assert_same(found, ledger)

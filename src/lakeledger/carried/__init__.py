@@ -18,7 +18,7 @@ from lakeledger.lake.iceberg import PROPERTY
 from lakeledger.sync import Advance, Source
 from lakeledger.sync.positions import store as positions
 from lakeledger.tables import Change, Files, Partitions, Table, TableMetadata, store
-from lakeledger.tables.change import NextSchema, foresee, properties_after
+from lakeledger.tables.change import NextSchema, foresee, prefix_of, properties_after
 from lakeledger.tables.publications import Plan
 
 sql = load("lakeledger.carried")
@@ -72,11 +72,10 @@ def carry(tx: Transaction, plan: Plan, change: Change | None = None, doing: Doin
     made = _made(tx, doing, at, step.version) if doing else []
     found += _moved_since(tx, found, made, step.version)
     missed = _missed(tx, table, since, step.version)
-    journal = [
-        *({"op": "version", **_plain(each)} for each in missed),
-        *_read_files(tx, table, since, found, made, doing, at),
-        *_source_schemas(tx, table, since, [*found, *made]),
-    ]
+    journal: list[Note] = [{"op": "version", **_plain(each)} for each in missed]
+    name = change.table if change else table.name if table else None
+    if name and not prefix_of(name, step.location):  # What is set aside in a table's place follows it, and the table has it all.
+        journal += [*_read_files(tx, table, since, found, made, doing, at), *_source_schemas(tx, table, since, [*found, *made])]
     about = _of_change(tx, table, change, doing, at, since) if change and doing else _of_version(tx, table, step.version, since)
     told = {"positions": codec.to_json([_told(move) for move in [*found, *made]])} if found or made else {}
     properties = {

@@ -125,19 +125,20 @@ def _gone_back(table: Rebuilt, upto: int) -> Rebuilt:
 
 def positions(tables: Sequence[Rebuilt], refused: set[tuple[str, str]]) -> tuple[list[Position], list[Lost]]:
     """Where each source stands, with its history as far as it is known, and the sources whose position does not come back."""
-    found: dict[tuple[str, str], dict[int, tuple[Move, Rebuilt]]] = {}
+    found: dict[tuple[str, str], dict[int, Move]] = {}
     for table in tables:
         for move in (*(move for version in table.versions for move in version.moves), *table.known):
-            found.setdefault(move.key, {}).setdefault(move.version, (move, table))
+            found.setdefault(move.key, {}).setdefault(move.version, move)
     back: list[Position] = []
     lost: list[Lost] = []
     for key, moves in sorted(found.items()):
         if key in refused:
             continue
-        last, table = moves[max(moves)]
-        history = [moves[version][0] for version in sorted(moves)]
-        files = _read(key, table.notes, moves, last.version)
-        if last.kind == FilesPosition.kind and not _agrees(last, files):
+        last = moves[max(moves)]
+        history = [moves[version] for version in sorted(moves)]
+        told = [_read(key, table.notes, moves, last.version) for table in tables] if last.kind == FilesPosition.kind else [[]]
+        files = next((each for each in told if _agrees(last, each)), None)
+        if files is None:
             lost.append(
                 Lost(
                     last.source,
@@ -151,18 +152,18 @@ def positions(tables: Sequence[Rebuilt], refused: set[tuple[str, str]]) -> tuple
 
 
 def _agrees(move: Move, files: Sequence[SourceFileRow]) -> bool:
+    if move.kind != FilesPosition.kind:
+        return True
     wanted = FilesPosition.of((file.path, file.content_hash) for file in files)
     return (wanted.count, wanted.digest) == (move.data["files"], move.data["digest"])
 
 
-def _read(
-    key: tuple[str, str], notes: Sequence[Mapping[str, Any]], moves: Mapping[int, tuple[Move, Rebuilt]], upto: int
-) -> list[SourceFileRow]:
+def _read(key: tuple[str, str], notes: Sequence[Mapping[str, Any]], moves: Mapping[int, Move], upto: int) -> list[SourceFileRow]:
     """The files that a source was read from, as its notes tell up to a version of its position."""
     read: dict[str, SourceFileRow] = {}
     mine = [note for note in notes if (note.get("source"), note.get("marker_type")) == key and note["version"] <= upto]
     for note in mine:
-        move = moves[note["version"]][0] if note["version"] in moves else None
+        move = moves.get(note["version"])
         match note["op"]:
             case "all":
                 read = {file[0]: SourceFileRow(*file) for file in note["files"]}
@@ -170,6 +171,8 @@ def _read(
                 at = codec.to_text(move.at) if move else note.get("at", "")
                 whole = [file if len(file) == 7 else [*file, at, note["run_id"]] for file in note["files"]]
                 read |= {file[0]: SourceFileRow(*file) for file in whole}
+            case "forgotten":
+                read = {path: file for path, file in read.items() if path not in note["files"]}
             case "moved":
                 gone = {old: read.pop(old) for old in note["files"] if old in read}
                 for old, (path, size, modified_at) in note["files"].items():

@@ -48,7 +48,10 @@ def _look_at(contents: Contents, root: Storage, tenant: str, folder: str, s3: S3
     storage = Storage(f"{root.root}/{tenant}/{folder}", s3)
     present = storage.files(METADATA, recursive=False)
     hints = [file for file in present if file.name.endswith(HINT)]
-    if not any(file.name == HINT for file in hints) and storage.folders(DATA):
+    if not hints and any(file.name.endswith(".metadata.json") for file in present):
+        why = f"no {HINT} says which of it is published: an earlier release did, or somebody else"
+        contents.problems.append(Problem(f"{storage.root}/{METADATA}", why))
+    elif not any(file.name == HINT for file in hints) and storage.folders(DATA):
         contents.unpublished.setdefault(tenant, []).append(folder.replace("/", "."))
     for hint in hints:
         try:
