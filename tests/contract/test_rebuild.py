@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 import os
 import shutil
 import signal
@@ -170,6 +171,8 @@ def test_every_file_that_was_read_is_known_again_whatever_was_renamed(ledger: Le
         if number % 10 == 8:
             read.load(ledger, f"{number - 3}.csv", renamed={f"{number}.csv": f"{number}-moved.csv"})
             read.forget(ledger, f"{number - 1}.csv")
+    read.load(ledger, "last.csv", mode="async")
+    read.load(ledger, renamed={"last.csv": "renamed.csv"})
     ledger.publisher.publish("shop.orders")
     with rebuilt(ledger, f"sqlite:///{tmp_path}/new.db") as found:
         assert_same(found, ledger)
@@ -248,6 +251,48 @@ with lakeledger.open(sys.argv[1], warehouse=sys.argv[2], metadata="sync") as led
     shutil.rmtree(Path(new_url.removeprefix("sqlite:///")), ignore_errors=True)
     (again,) = lakeledger.rebuild(f"{new_url}2", warehouse=warehouse(lost)).tenants
     assert again.tables[0].current.version == lost.tables.get("shop.orders").current_version
+
+
+def test_the_hint_names_what_is_published_though_its_writer_was_overtaken(lost: Ledger) -> None:
+    others = iter([2])
+
+    def overtake(_: str) -> None:
+        if number := next(others, None):
+            append(lost, (number, MONDAY, "b"))
+
+    failpoints.armed[failpoints.BEFORE_HINT] = overtake
+    try:
+        append(lost, (1, MONDAY, "a"))
+    finally:
+        failpoints.armed.clear()
+    published = lost.tables.publication("shop.orders")
+    assert published
+    hint = Path(lost.warehouse, "shop/orders/metadata", HINT).read_text()
+    assert (published.version, published.metadata_location) == (2, f"{lost.warehouse}/shop/orders/metadata/{hint}.metadata.json")
+
+
+def test_metadata_of_an_earlier_release_carries_everything_from_the_next_commit_on(lost: Ledger, new_url: str) -> None:
+    read = Read()
+    for name in ("a.csv", "b.csv"):
+        read.load(lost, name)
+    metadata = Path(lost.warehouse, "shop/orders/metadata")
+    published = metadata / f"{(metadata / HINT).read_text()}.metadata.json"
+    document = json.loads(published.read_text())
+    kept = ("tenant", "schema-name", "table-name", "partition-by", "schema.")
+    own = {
+        name for name in document["properties"] if name.startswith("lakeledger.") and not name.removeprefix("lakeledger.").startswith(kept)
+    }
+    document["properties"] = {name: value for name, value in document["properties"].items() if name not in own}
+    published.write_text(json.dumps(document))
+    (report,) = lakeledger.rebuild(new_url, warehouse=warehouse(lost)).problems
+    assert "published by an earlier release" in report.reason
+    (metadata / HINT).unlink()
+    (report,) = lakeledger.rebuild(new_url, warehouse=warehouse(lost)).problems
+    assert "no version-hint.text says which of it is published" in report.reason
+    with lakeledger.open(lost.settings) as upgraded:
+        append(upgraded, (3, MONDAY, "c"))
+        with rebuilt(upgraded, new_url) as found:
+            assert_same(found, upgraded)
 
 
 def test_a_commit_of_two_tables_of_which_one_has_its_hint_is_taken_as_a_whole(lost: Ledger, new_url: str) -> None:
