@@ -11,7 +11,7 @@ from typing import Any, TypeVar
 
 from lakeledger import failpoints
 from lakeledger.carried import CARRIES, Doing, Noted, carry
-from lakeledger.commit import Commit, Effect
+from lakeledger.commit import Commit, Effect, appended
 from lakeledger.config import S3Settings, Settings, check_metadata
 from lakeledger.db import Store, Transaction
 from lakeledger.db.queries import statement
@@ -284,7 +284,7 @@ class Publisher:
     def _prepare(self, changes: Sequence[Change], run_id: str, moves: Sequence[Advance], notes: Sequence[dict[str, Any]]) -> list[Effect]:
         """The effects that publish these changes, or say why they cannot be."""
         with self._store.read() as tx:
-            doing = Doing(run_id, run_store.get(tx, run_id).trigger_type, (), moves, notes)
+            doing = Doing(run_id, run_store.get(tx, run_id).trigger_type, (), moves, notes, appended(changes[0]) if changes else None)
             planned = [
                 self._plan(tx, change, replace(doing, others=[other for other in changes if other is not change])) for change in changes
             ]

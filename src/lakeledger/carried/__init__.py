@@ -47,13 +47,17 @@ class Noted(Protocol):
 
 @dataclass(frozen=True)
 class Doing:
-    """What a commit will do beside one table: the run, its other tables, where its sources will stand, and what is noted of them."""
+    """What a commit will do beside one table: the run, its other tables, where its sources will stand, and what is noted of them.
+
+    `appended_rows` are those that a run which reads the same again would add a second time.
+    """
 
     run_id: str
     trigger: str
     others: Sequence[Change] = ()
     moves: Sequence[Advance] = ()
     notes: Sequence[Note] = ()
+    appended_rows: int | None = None
 
 
 def carry(tx: Transaction, plan: Plan, change: Change | None = None, doing: Doing | None = None, *, anew: bool = False) -> Plan:
@@ -235,6 +239,7 @@ def _made(tx: Transaction, doing: Doing, at: str, version: int) -> list[Row]:
                 "sync_run_id": doing.run_id,
                 "forced": move.force,
                 "reason": move.reason,
+                "appended_rows": doing.appended_rows,
                 "table_version": version,
             }
         )

@@ -47,7 +47,7 @@ def rebuild(options: Options, place: str, apply: bool) -> int:
         _print_tenant(tenant, is_only=len(report.tenants) == 1)
     for problem in report.problems:
         show.print_error(f"{problem.path}: {problem.reason}; it was left out")
-    tables = sum(len(tenant.tables) for tenant in report.tenants)
+    tables = sum(len(tenant.tables) for tenant in report.tenants if not tenant.was_there)
     click.echo(f"{show.plural(tables, 'table')} {'came back' if apply else 'would come back'} from {report.warehouse}")
     if not apply:
         click.echo("a dry run; --apply does it")

@@ -18,7 +18,7 @@ from lakeledger.errors import Invalid
 from lakeledger.lake import Storage
 from lakeledger.lake.parquet import read_footer
 from lakeledger.rebuilding import applying, settling
-from lakeledger.rebuilding.model import Found, Lost, Orphans, Problem, Rebuilt, Report, Tenant
+from lakeledger.rebuilding.model import Found, Lost, Orphans, Problem, Rebuilt, Report, Tenant, plural
 from lakeledger.rebuilding.reading import read_table
 from lakeledger.rebuilding.warehouse import Contents, data_files, look
 from lakeledger.runs import describe, this_worker, user_name
@@ -128,8 +128,8 @@ def _left_over(orphans: dict[str, Orphans]) -> list[Lost]:
     return [
         Lost(
             place,
-            f"{found.files} data files with {found.rows} rows that no version which came back has: of versions after the last that was "
-            "published, of versions that have expired, or of runs that failed",
+            f"{plural(found.files, 'data file')} with {plural(found.rows, 'row')} that no version which came back has: of versions after "
+            "the last that was published, of versions that have expired, or of runs that failed",
             "sources load again what they brought; `lakeledger tables sweep` lists the files, --delete removes them",
         )
         for place, found in orphans.items()

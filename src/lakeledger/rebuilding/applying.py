@@ -10,7 +10,7 @@ from lakeledger import clock, codec, failpoints
 from lakeledger.db import Transaction
 from lakeledger.db.queries import load
 from lakeledger.errors import Invalid
-from lakeledger.rebuilding.model import File, Position, Rebuilt, Tenant, Version
+from lakeledger.rebuilding.model import File, Position, Rebuilt, Tenant, Version, plural
 from lakeledger.runs import NewRun, Worker, completed
 from lakeledger.runs import store as run_store
 from lakeledger.tables.model import NO_NEWS
@@ -31,7 +31,7 @@ def was_rebuilt(tx: Transaction, warehouse: str) -> bool:
         return True
     there = tx.one(sql.inhabitants) or {}
     if any(there.values()):
-        words = ", ".join(f"{number} {what}" for what, number in there.items() if number)
+        words = ", ".join(plural(number, what.removesuffix("s")) for what, number in there.items() if number)
         raise Invalid(
             f"the ledger is not empty: tenant {tx.tenant_id} has {words}; rebuild into a new one with --url, or if this one is spoilt, "
             "move it away first"
@@ -49,7 +49,9 @@ def apply(tx: Transaction, tenant: Tenant, warehouse: str, worker: Worker, by: s
         _add_position(tx, position, by)
     tx.many(sql.add_schema, tenant.schemas)
     tx.many(sql.forget_run, ({"run_id": each} for orphans in tenant.orphans.values() for each in orphans.runs))
-    run_store.finish(tx, run.id, completed(f"{len(tenant.tables)} tables and {len(tenant.positions)} positions came back"), by)
+    run_store.finish(
+        tx, run.id, completed(f"{plural(len(tenant.tables), 'table')} and {plural(len(tenant.positions), 'position')} came back"), by
+    )
     failpoints.reach(failpoints.IN_TRANSACTION)
     return run.id
 

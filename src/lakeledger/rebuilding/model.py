@@ -223,6 +223,11 @@ class Report:
         }
 
 
+def plural(number: int, noun: str) -> str:
+    """`1 file`, `2 files`."""
+    return f"{number:,} {noun}{'' if number == 1 else 's'}"
+
+
 def _tenant(tenant: Tenant) -> dict[str, Any]:
     return {
         "tenant": tenant.tenant,

@@ -11,7 +11,7 @@ from dataclasses import replace
 from typing import Any
 
 from lakeledger import codec
-from lakeledger.rebuilding.model import Found, Lost, Move, Position, Rebuilt, SourceFileRow, Version
+from lakeledger.rebuilding.model import Found, Lost, Move, Position, Rebuilt, SourceFileRow, Version, plural
 from lakeledger.rebuilding.reading import read_table
 from lakeledger.sync import FilesPosition
 from lakeledger.tables.model import NO_NEWS
@@ -56,10 +56,10 @@ def _wanted(tables: Iterable[Rebuilt]) -> dict[str, int]:
 
 def _unproven(table: Rebuilt, newer: Found) -> Lost:
     snapshot = newer.document["snapshots"][-1]["summary"]
-    files, rows = snapshot.get("added-data-files", "0"), snapshot.get("added-records", "0")
+    files, rows = plural(int(snapshot.get("added-data-files", 0)), "file"), plural(int(snapshot.get("added-records", 0)), "row")
     return Lost(
         str(table.name),
-        f"version {newer.document['last-sequence-number']} ({files} files, {rows} rows), whose metadata {newer.path} was staged: nothing "
+        f"version {newer.document['last-sequence-number']} ({files}, {rows}), whose metadata {newer.path} was staged: nothing "
         "proves that it was committed",
         "its source loads the rows again; rows that no source brings again are in those files",
     )
