@@ -440,6 +440,12 @@ def test_any_history_comes_back_at_every_version_that_the_metadata_has(steps: li
                 for batch in (row["batch_id"] for row in batches if row["batch_id"]):
                     assert store.find_batch(other, again, batch) is not None
             assert seen_rows(found) == made.versions[made.current][1]
+            # It is a ledger as any other: it verifies, it is maintained, and it comes back once more.
+            assert [each for each in found.repair.verify(model.NAME).defects if each.problem != "untracked"] == []
+            assert found.maintenance.maintain(apply=True).tables[0].problems == []
+            assert seen_rows(found) == made.versions[made.current][1]
+            with rebuilt(found, f"sqlite:///{Path(ledger.warehouse).parent.parent}/again.db") as again_:
+                assert seen_rows(again_) == made.versions[made.current][1]
 
 
 def seen_rows(ledger: Ledger) -> list[str]:

@@ -155,17 +155,11 @@ def _opened(settings: Settings, *, must_be_made: bool) -> Iterator[Store | None]
     if not must_be_made and url.startswith(SQLITE) and not Path(url.removeprefix(SQLITE)).exists():
         yield None
         return
-    database = db.open(url)
+    # Who only looks does not bring the ledger to this release.
+    handle = migrate.open_store(settings) if must_be_made else Store(db.open(url), settings.tenant)
     try:
-        is_there = any(step.applied_at for step in migrate.status(database))
-    finally:
-        database.close()
-    if not is_there and not must_be_made:
-        yield None
-        return
-    handle = migrate.open_store(settings)
-    try:
-        yield handle
+        is_there = must_be_made or any(step.applied_at for step in migrate.status(handle.database))
+        yield handle if is_there else None
     finally:
         handle.database.close()
 

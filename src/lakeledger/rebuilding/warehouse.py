@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import re
 from collections.abc import Iterator
+from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass, field
 from itertools import chain
 from typing import Any
@@ -16,6 +17,7 @@ from lakeledger.lake.iceberg import PROPERTY, journal
 from lakeledger.lake.iceberg.avro import read
 from lakeledger.lake.iceberg.hint import HINT, read_hint
 from lakeledger.lake.iceberg.stage import METADATA, read_document
+from lakeledger.lake.storage import PARALLEL
 from lakeledger.rebuilding.model import Found, Problem
 from lakeledger.runs import describe
 from lakeledger.tables.verify import DATA
@@ -109,10 +111,14 @@ def _found(storage: Storage, tenant: str, path: str, document: dict[str, Any], n
     def get(whole: str) -> bytes:
         return storage.read(whole.removeprefix(f"{old}/"))
 
-    lists = {each["manifest-list"]: read(get(each["manifest-list"])) for each in document["snapshots"]}
-    needed = {entry["manifest_path"] for entry in chain.from_iterable(lists.values())}
-    entries = {each: read(get(each)) for each in sorted(needed)}
-    notes = [note for each, _ in journal.parse(document["properties"].get(journal.JOURNAL)) for note in journal.read(get(each))]
+    def get_all(paths: list[str]) -> dict[str, list[dict[str, Any]]]:
+        return dict(zip(paths, pool.map(lambda path: read(get(path)), paths), strict=True))
+
+    noted = [path for path, _ in journal.parse(document["properties"].get(journal.JOURNAL))]
+    with ThreadPoolExecutor(PARALLEL, thread_name_prefix="metadata") as pool:
+        lists = get_all([each["manifest-list"] for each in document["snapshots"]])
+        entries = get_all(sorted({entry["manifest_path"] for entry in chain.from_iterable(lists.values())}))
+        notes = [note for content in pool.map(get, noted) for note in journal.read(content)]
     return Found(tenant, storage.root, path, document, lists, entries, notes, tuple(newer))
 
 
