@@ -20,6 +20,7 @@ if TYPE_CHECKING:
         Unavailable,
     )
     from lakeledger.ledger import Ledger, open
+    from lakeledger.rebuilding import rebuild
     from lakeledger.sync import Advance, FilesPosition, NumberPosition, Source, TimestampPosition
 
 __version__ = "0.1.0"
@@ -43,10 +44,11 @@ __all__ = [
     "TimestampPosition",
     "Unavailable",
     "open",
+    "rebuild",
 ]
 
 # Public names are found where they are first asked for, so that `lakeledger --help` does not load the whole house.
-_ROOMS = ("lakeledger.errors", "lakeledger.config", "lakeledger.ledger", "lakeledger.sync")
+_ROOMS = ("lakeledger.errors", "lakeledger.config", "lakeledger.ledger", "lakeledger.sync", "lakeledger.rebuilding")
 
 
 def __getattr__(name: str) -> Any:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
+from typing import Any
 
 from lakeledger.commit import Commit, Effect, commit
 from lakeledger.db import Store, Transaction
@@ -57,6 +58,15 @@ class _Forget:
     def write(self, tx: Transaction, committed: Commit) -> None:  # noqa: ARG002 - it is about the source
         rewind.forget_files(tx, self.plan)
 
+    def note(self) -> dict[str, Any]:
+        source = self.plan.source
+        return {
+            "op": "forgotten",
+            "source": source.key,
+            "marker_type": source.marker_type,
+            "files": [each.path for each in self.plan.files],
+        }
+
 
 @dataclass(frozen=True)
 class Batches:
@@ -91,18 +101,21 @@ class Batches:
             return positions.get(tx, back.source)
 
     def _commit(self, plan: TakeBack, move: Advance, fence: Fence) -> None:
+        forgotten = _Forget(plan.rewind)
+
         def work(changes: Sequence[Change], effects: Sequence[Effect]) -> Commit:
             def once(tx: Transaction, again: bool) -> Commit:
                 if again and positions.stands_at(tx, move):
                     return Commit(run_store.get(tx, fence.run_id), fence)
-                return commit(tx, fence, changes, [move], [_Forget(plan.rewind), *effects])
+                return commit(tx, fence, changes, [move], [forgotten, *effects])
 
             return self._store.persist(once)
 
         with self._store.read() as tx:
             changes = [_change(tx, batch, plan.rewind.source) for batch in plan.batches]
             modes = {self._publisher.mode(tx, store.get(tx, batch.table)) for batch in plan.batches}
-        self._publisher.commit(work, changes, [move], fence.run_id, "sync" if "sync" in modes else "async")
+        mode = "sync" if "sync" in modes else "async"
+        self._publisher.commit(work, changes, [move], fence.run_id, mode, noted=[forgotten])
 
 
 def _preview(tx: Transaction, plan: Rewind) -> TakeBack:

@@ -70,9 +70,9 @@ def commit(
         there or make_version(tx, store.find(tx, change.table), change, run) for there, change in zip(done, changes, strict=True)
     )
     # What a position brings is what goes into the first table; the others follow it.
-    appended = _appended(changes[0]) if changes and not done[0] else None
+    rows = appended(changes[0]) if changes and not done[0] else None
     by = run.worker_instance or run.trigger_by
-    markers = tuple(positions.advance(tx, move, by, run.id, appended) for move in moves)
+    markers = tuple(positions.advance(tx, move, by, run.id, rows) for move in moves)
     committed = Commit(run, fence, tables, markers)
     _count(tx, committed)
     for effect in effects:
@@ -99,7 +99,7 @@ def _applied(tx: Transaction, table: Table | None, change: Change, moves: Sequen
     return Committed(table, found, applied=False) if table and found else None
 
 
-def _appended(change: Change) -> int | None:
+def appended(change: Change) -> int | None:
     """How many rows a run that reads the same again would add a second time; None if it would find them."""
     return {"append": change.rows, "exchange": change.counters.inserted}.get(change.operation)
 

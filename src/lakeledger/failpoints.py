@@ -11,6 +11,8 @@ AFTER_STAGE = "after_stage"  # other engines' metadata is written, and nobody po
 IN_TRANSACTION = "in_transaction"
 AFTER_COMMIT = "after_commit"
 
+BEFORE_HINT = "before_hint"  # other engines see the commit, and the hint beside the metadata still names the one before
+
 ALL = (BEFORE_WRITE, MID_WRITE, AFTER_WRITE, AFTER_STAGE, IN_TRANSACTION, AFTER_COMMIT)
 
 IN_LEASE = "in_lease"  # a process is about to lead

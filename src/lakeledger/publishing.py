@@ -7,19 +7,22 @@ from collections.abc import Callable, Mapping, Sequence
 from contextlib import suppress
 from dataclasses import dataclass, field, replace
 from time import time
-from typing import TypeVar
+from typing import Any, TypeVar
 
-from lakeledger import codec, failpoints
-from lakeledger.commit import Commit, Effect
-from lakeledger.config import Settings, check_formats, check_metadata
+from lakeledger import failpoints
+from lakeledger.carried import CARRIES, Doing, Noted, carry
+from lakeledger.commit import Commit, Effect, appended
+from lakeledger.config import S3Settings, Settings, check_formats, check_metadata
 from lakeledger.db import Store, Transaction
 from lakeledger.db.queries import statement
-from lakeledger.errors import Conflict, Fenced, Invalid, Unavailable
+from lakeledger.errors import Conflict, Failed, Fenced, Invalid, Unavailable
 from lakeledger.lake import Storage
 from lakeledger.lake.iceberg import Unpublishable
+from lakeledger.lake.iceberg.hint import hint_path, is_hinted, write_hint
 from lakeledger.lake.iceberg.read_with import Published, read_with
 from lakeledger.lake.iceberg.stage import Base, Staged, load, remove, retag, stage_all
 from lakeledger.names import TableName, parse_name
+from lakeledger.runs import store as run_store
 from lakeledger.sync import Advance
 from lakeledger.tables import Change, Publication, Table, Trigger, delta, publications, store
 from lakeledger.tables.publications import Plan, PointerMoved, Surroundings
@@ -99,6 +102,7 @@ class Publisher:
     _find_warehouse: Callable[[], str]
     _bases: dict[str, Base] = field(default_factory=dict)
     _lost: set[str] = field(default_factory=set)
+    _bare: set[str] = field(default_factory=set)  # metadata of an earlier release, which carries too little
     _lock: threading.Lock = field(default_factory=threading.Lock)
 
     def mode(self, tx: Transaction, table: Table | None, wanted: str | None = None) -> str:
@@ -120,9 +124,11 @@ class Publisher:
         moves: Sequence[Advance],
         run_id: str,
         mode: str,
+        noted: Sequence[Effect] = (),
     ) -> Commit:
         """Do the work of a commit; in sync mode with what publishes its changes, of which only metadata is made anew in a conflict.
 
+        `noted` are effects of the work, of which a lost ledger has to know as far as they say so.
         Raises whatever `work` raises, or Conflict (retryable) if somebody else was faster again and again.
         """
         if mode != "sync":
@@ -130,7 +136,7 @@ class Publisher:
         for _ in range(ATTEMPTS):
             effects: list[Effect] = []
             try:
-                effects += self._prepare(changes, {"run-id": run_id, **_positions(moves)})
+                effects += self._prepare(changes, run_id, moves, [each.note() for each in noted if isinstance(each, Noted)])
                 failpoints.reach(failpoints.AFTER_STAGE)
                 published = {each.table for each in effects if isinstance(each, Pointer)}
                 made = work([replace(change, is_published=change.table in published) for change in changes], effects)
@@ -175,7 +181,9 @@ class Publisher:
             if anew and attempt == 0 and seen and seen.metadata_location:
                 self._lost.add(seen.metadata_location)
             if not self._catch_up(table, trigger):
-                return self._find(table)
+                found = self._find(table)
+                self._hint_again(table, found)
+                return found
         raise PointerMoved(name)
 
     def publish_late(self, table_id: str, trigger: Trigger = "commit") -> int:
@@ -216,6 +224,7 @@ class Publisher:
             else:
                 if staged:
                     self._remember(staged)
+                    point_hint(self._store, table, found.place, staged.metadata_location, self._settings.s3)
                 return done
         raise PointerMoved(name)
 
@@ -244,8 +253,9 @@ class Publisher:
         try:
             with self._store.read() as tx:
                 plan = publications.plan_current(tx, table, self._around(), trigger)
-            if plan is None:
-                return False
+                if plan is None:
+                    return False
+                plan = carry(tx, plan, anew=plan.base_location in self._bare)
             staged = self._stage_late(table, plan)
         except PointerMoved:
             return True
@@ -263,6 +273,7 @@ class Publisher:
             remove(self._storage(plan), staged.paths)
         else:
             self._remember(staged)
+            point_hint(self._store, table, plan.step.location, staged.metadata_location, self._settings.s3)
             failpoints.reach(failpoints.AFTER_COMMIT)
         return True
 
@@ -299,17 +310,21 @@ class Publisher:
         )
         return read_with(engine, place)
 
-    def _prepare(self, changes: Sequence[Change], about: Mapping[str, str]) -> list[Effect]:
+    def _prepare(self, changes: Sequence[Change], run_id: str, moves: Sequence[Advance], notes: Sequence[dict[str, Any]]) -> list[Effect]:
         """The effects that publish these changes, or say why they cannot be."""
         with self._store.read() as tx:
-            planned = [self._plan(tx, change, about, [other for other in changes if other is not change]) for change in changes]
+            doing = Doing(run_id, run_store.get(tx, run_id).trigger_type, (), moves, notes, appended(changes[0]) if changes else None)
+            planned = [
+                self._plan(tx, change, replace(doing, others=[other for other in changes if other is not change])) for change in changes
+            ]
         return [
             each if isinstance(each, Problem) else self._effect(change.table, each) for change, each in zip(changes, planned, strict=True)
         ]
 
-    def _plan(self, tx: Transaction, change: Change, about: Mapping[str, str], others: Sequence[Change]) -> Plan | Problem:
+    def _plan(self, tx: Transaction, change: Change, doing: Doing) -> Plan | Problem:
         try:
-            return publications.plan_change(tx, change, self._around(), about, others)
+            plan = publications.plan_change(tx, change, self._around(), {"run-id": doing.run_id}, doing.others)
+            return carry(tx, plan, change, doing, anew=plan.base_location in self._bare)
         except Unpublishable as error:
             return Problem(change.table, str(error))
 
@@ -325,6 +340,9 @@ class Publisher:
         try:
             if location and not plan.is_fresh:
                 base = self._bases.get(location) or load(storage, location, plan.step.location)
+                if CARRIES not in base.document["properties"] and location not in self._bare:
+                    self._bare.add(location)
+                    raise PointerMoved(plan.step.location)
             return stage_all(storage, base, (*plan.before, plan.step), is_compressed=self._settings.metadata_compression == "gzip")
         except FileNotFoundError as error:
             # Somebody has removed metadata that the next goes on from: it is made anew from what the ledger knows.
@@ -348,8 +366,17 @@ class Publisher:
             self._discard(effects)
             return
         for effect in effects:
-            if isinstance(effect, Pointer):
+            if isinstance(effect, Pointer) and (table := made.of(effect.table)):
                 self._remember(effect.staged)
+                point_hint(self._store, table.table, effect.plan.step.location, effect.staged.metadata_location, self._settings.s3)
+
+    def _hint_again(self, table: Table, found: Publication | None) -> None:
+        """Let the hint name what is published, should whoever published it not have come so far."""
+        place = table.placed(self._find_warehouse()).location
+        if found and found.metadata_location and found.metadata_location.startswith(f"{place}/"):
+            with suppress(Failed, Unavailable):
+                if not is_hinted(Storage(place, self._settings.s3), hint_path(table.name.folder, place), found.metadata_location):
+                    point_hint(self._store, table, place, found.metadata_location, self._settings.s3)
 
     def _remember(self, staged: Staged) -> None:
         with self._lock:
@@ -359,7 +386,18 @@ class Publisher:
                 self._bases.pop(next(iter(self._bases)))
 
 
-def _positions(moves: Sequence[Advance]) -> dict[str, str]:
-    """Where the sources stand with the commit, as a lost ledger could read it again."""
-    told = [{"source": vars(move.source), "kind": move.to.kind, "position": move.to.document()} for move in moves]
-    return {"positions": codec.to_json(told)} if told else {}
+def point_hint(handle: Store, table: Table, place: str, metadata_location: str, s3: S3Settings) -> None:
+    """Let the hint beside a table's metadata name what is published now: that, or what others have published since.
+
+    If it cannot be written, the next one who publishes writes it: nothing but `lakeledger rebuild` reads it.
+    """
+    failpoints.reach(failpoints.BEFORE_HINT)
+    with suppress(Failed, Unavailable):
+        storage, path = Storage(place, s3), hint_path(table.name.folder, place)
+        for _ in range(ATTEMPTS):
+            write_hint(storage, path, metadata_location)
+            with handle.read() as tx:
+                seen = store.publication(tx, table)
+            if seen is None or seen.metadata_location in (None, metadata_location):
+                return
+            metadata_location = seen.metadata_location or metadata_location

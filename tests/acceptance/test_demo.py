@@ -253,6 +253,40 @@ def test_a_folder_can_be_copied_and_goes_on_where_it_is(one_day: Path, folder: P
     assert load(one_day, 1, spark) == []
 
 
+def lose(folder: Path) -> None:
+    """The database is lost, and made anew from the warehouse."""
+    for path in folder.glob("ledger.db*"):
+        path.unlink()
+    done = lakeledger("rebuild", "--from", str(folder / "warehouse"), "--apply", "--json", cwd=folder)
+    assert done.returncode == 0, done.stdout
+
+
+def life(folder: Path, spark: SparkSession) -> tuple[dict[str, list[str]], dict[str, Any]]:
+    """The rows of every table of a shop, and where its sources stand; without what names a run or a table by its id."""
+    with demo.open(folder, 2, spark) as opened:
+        rows = {str(table.name): opened.read(str(table.name)) for table in opened.ledger.tables.list()}
+        stand = {
+            each.source.name: (each.marker_type, each.version, {**each.position_data, "table_ids": None}, each.position_kind)
+            for each in opened.ledger.positions.list()
+        }
+    own = ("run_id", "quarantined_at")
+    return {name: sorted(repr([row[key] for key in row if key not in own]) for row in found) for name, found in rows.items()}, stand
+
+
+def test_a_shop_whose_database_is_lost_in_mid_life_ends_as_one_that_never_lost_it(
+    one_day: Path, tmp_path: Path, spark: SparkSession
+) -> None:
+    kept, lost = (Path(shutil.copytree(one_day, tmp_path / name)) for name in ("kept", "lost"))
+    lose(lost)  # in a place that its metadata does not know
+    load(kept, 2, spark)
+    load(lost, 2, spark)
+    assert life(lost, spark) == life(kept, spark)
+    lose(lost)
+    assert life(lost, spark) == life(kept, spark)
+    load(lost, 2, spark)
+    assert life(lost, spark)[0] == life(kept, spark)[0]
+
+
 def test_the_shop_is_the_same_every_time_and_has_a_life() -> None:
     june = [shop.sales_day(day) for day in shop.dates(30)]
     assert june == [shop.sales_day(day) for day in shop.dates(30)]

@@ -106,6 +106,10 @@ def test_the_guide_to_maintenance_runs(spark: SparkSession, tmp_path: Path, monk
     run_page("docs/guides/maintenance.md", tmp_path, monkeypatch)
 
 
+def test_the_guide_to_a_lost_database_runs(spark: SparkSession, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    run_page("docs/guides/rebuild.md", tmp_path, monkeypatch)
+
+
 def test_the_guide_to_merging_runs(spark: SparkSession, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     run_page("docs/guides/merging.md", tmp_path, monkeypatch)
 

@@ -19,6 +19,7 @@ from iceberg_readers import READERS, catalog, plain
 from lakeledger import Conflict, Ledger, clock, publishing
 from lakeledger.commit import Commit, Effect, commit
 from lakeledger.lake.iceberg import Unpublishable
+from lakeledger.lake.iceberg.hint import HINT
 from lakeledger.lake.iceberg.manifests import MANIFESTS_MERGED_AT
 from lakeledger.lake.iceberg.stage import SNAPSHOTS_KEPT
 from lakeledger.lake.parquet import Parquet
@@ -87,7 +88,7 @@ def seen(ledger: Ledger, reader: str = "pyiceberg", version: int | None = None) 
 
 
 def metadata_files(ledger: Ledger) -> set[str]:
-    return {path.name for path in Path(ledger.warehouse, ORDERS.folder, "metadata").glob("*")}
+    return {path.name for path in Path(ledger.warehouse, ORDERS.folder, "metadata").glob("*") if not path.name.endswith(HINT)}
 
 
 def test_every_change_is_seen_with_its_commit(ledger: Ledger) -> None:

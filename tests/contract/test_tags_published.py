@@ -40,7 +40,7 @@ def fill(ledger: Ledger, *numbers: int, mode: str = "sync") -> None:
 
 
 def metadata_files(ledger: Ledger) -> set[str]:
-    return {path.name for path in Path(ledger.tables.get(ORDERS).location, "metadata").glob("*")}
+    return {path.name for path in Path(ledger.tables.get(ORDERS).location, "metadata").glob("*") if not path.name.endswith("hint.text")}
 
 
 def once_with(work: Callable[..., Any], monkeypatch: pytest.MonkeyPatch, meanwhile: Callable[[], object]) -> Callable[..., Any]:

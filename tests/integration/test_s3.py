@@ -7,6 +7,7 @@ import subprocess
 import sys
 import time
 from collections.abc import Iterator
+from dataclasses import replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -14,13 +15,15 @@ import pytest
 
 import lakeledger
 from contract.keeping import ORDERS, overwrite, put, read
+from contract.rebuilt import assert_same, load
 from delta_readers import with_deltalake
 from integration.commands import invoke
 from jars import MissingJars, fetch
-from lakeledger import NotInstalled, Settings, Unavailable
+from lakeledger import Advance, NotInstalled, NumberPosition, Settings, Source, Unavailable, clock, failpoints
 from lakeledger.config import S3Settings
 from lakeledger.delta_publishing import Foreign
 from lakeledger.lake import Storage
+from lakeledger.tables import Change, Layout, NewFile, parse_name
 from needs import missing
 from s3_server import CREDENTIALS, SECRET, MissingServer, S3Server
 
@@ -119,3 +122,28 @@ def test_the_command_line_tells_within_seconds_that_a_store_is_away(server: S3Se
     assert (told.exit_code, '"Unavailable"' in told.stdout, '"retryable": true' in told.stdout) == (1, True, True), told.output
     assert f"s3://lake at {server.endpoint} cannot be reached" in invoke("doctor", *words).output
     assert time.monotonic() - began < 20
+
+
+def test_a_lost_ledger_is_rebuilt_from_s3_and_the_hint_may_fail(server: S3Server, tmp_path: Path) -> None:
+    settings = Settings(
+        url=f"sqlite:///{tmp_path}/lost.db", warehouse="s3://lake/shop", metadata="sync", outage_seconds=0, s3=S3Settings(server.endpoint)
+    )
+    with lakeledger.open(settings) as lost:
+        for number in (1, 2):
+            file = NewFile(f"data/run/{number}.parquet", 10, number, "", "snappy", {"id": {"min": 1, "max": 2, "nulls": 0}}, clock.now())
+            schema = {"fields": [{"name": "id", "type": "long", "nullable": True, "metadata": {}}]}
+            change = Change(parse_name("shop.orders"), "shop/orders", "append", schema, Layout(), [file])
+            load(lost, change, moves=[Advance(Source("shop", "orders"), NumberPosition(number))])
+        new = replace(settings, url=f"sqlite:///{tmp_path}/new.db")
+        lakeledger.rebuild(new, apply=True)
+        with lakeledger.open(new) as found:
+            assert_same(found, lost)
+        failpoints.armed[failpoints.BEFORE_HINT] = lambda _: server.stop()
+        try:
+            load(lost, replace(change, files=[replace(file, path="data/run/3.parquet")], snapshot_id=clock.new_id()))
+        finally:
+            failpoints.armed.clear()
+        assert lost.tables.get("shop.orders").current_version == 3
+        with pytest.raises(Unavailable, match="cannot be reached"):
+            lakeledger.rebuild(replace(settings, url=f"sqlite:///{tmp_path}/newer.db"), apply=True)
+        assert not (tmp_path / "newer.db").exists()

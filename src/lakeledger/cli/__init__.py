@@ -42,6 +42,7 @@ COMMANDS = {
     "sync": ("lakeledger.cli.sync:sync", "How capture does: figures, runs, recovery, cleanup."),
     "doctor": ("lakeledger.cli.doctor:doctor", "Check machine and ledger, and say how to fix what is wrong."),
     "jars": ("lakeledger.cli.jars:jars", "What Spark needs besides itself: fetch JARs for S3 and others."),
+    "rebuild": ("lakeledger.cli.rebuild:rebuild", "Make a lost ledger anew from its warehouse."),
     "db": ("lakeledger.cli.db:db", "The ledger's database: migrate it, show its migrations."),
     "version": ("lakeledger.cli.version:version", "The versions of lakeledger, Python and Spark."),
 }

@@ -18,7 +18,7 @@ from lakeledger.lake.delta.log import VERSIONS_KEPT
 from lakeledger.lake.iceberg.reach import reachable
 from lakeledger.lake.iceberg.stage import METADATA, Base, drop, load, remove
 from lakeledger.maintenance.policies import sql
-from lakeledger.publishing import ATTEMPTS
+from lakeledger.publishing import ATTEMPTS, point_hint
 from lakeledger.runs import describe
 from lakeledger.tables import Publication, Table, delta, publications, store
 from lakeledger.tables.publications import PointerMoved
@@ -96,6 +96,7 @@ def drop_versions(handle: Store, table: Table, versions: Container[int], s3: S3S
         except PointerMoved:
             remove(storage, staged.paths)
         else:
+            point_hint(handle, table, table.location, staged.metadata_location, s3)
             return gone
     raise PointerMoved(table.name)
 

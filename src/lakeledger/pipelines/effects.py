@@ -103,6 +103,10 @@ class ReadFiles:
         if self.files and (marker := committed.marker(self.source)):
             positions.register_files(tx, marker, self.files, committed.run.id, self.row_keys)
 
+    def note(self) -> dict[str, Any]:
+        files = [[each.path, each.size, each.modified_at, each.content_hash, self.row_keys.get(each.path)] for each in self.files]
+        return {"op": "read", "source": self.source.key, "marker_type": self.source.marker_type, "files": files}
+
 
 @dataclass(frozen=True)
 class MovedFiles:
@@ -114,6 +118,10 @@ class MovedFiles:
     def write(self, tx: Transaction, committed: Commit) -> None:
         if marker := committed.marker(self.source):
             positions.rename_files(tx, marker, self.files)
+
+    def note(self) -> dict[str, Any]:
+        files = {old: [each.path, each.size, each.modified_at] for old, each in self.files.items()}
+        return {"op": "moved", "source": self.source.key, "marker_type": self.source.marker_type, "files": files}
 
 
 @dataclass(frozen=True)

@@ -119,9 +119,10 @@ def put_files(
     try:
         saved = save_it(storage, folder)
         planned = plan(saved)
-        made = context.publisher.commit(commit_it, planned.changes, planned.moves, fence.run_id, target.publishing).placed(
-            context.warehouse
+        published = context.publisher.commit(
+            commit_it, planned.changes, planned.moves, fence.run_id, target.publishing, noted=planned.effects
         )
+        made = published.placed(context.warehouse)
     except BaseException as error:
         # Once the database was asked to commit it may have done so, whatever we hear of it.
         # What cannot be removed now, or must not be, the sweeper finds.

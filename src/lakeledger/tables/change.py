@@ -107,9 +107,10 @@ def _live(tx: Transaction, table: Table, files: Files) -> int:
 
 
 def _add_table(tx: Transaction, change: Change) -> Table:
+    # Known before the commit, so that what is published with it can carry it.
     row = tx.one(
         sql.add_table,
-        table_id=clock.new_id(),
+        table_id=change.snapshot_id,
         schema_name=change.table.schema,
         table_name=change.table.table,
         name_key=change.table.key,
@@ -124,10 +125,11 @@ def _put_schema(tx: Transaction, table: Table, change: Change) -> TableMetadata:
     next_ = foresee(change, known)
     if known and next_.version == known.schema_version:
         return known
-    return store.put_metadata(tx, table, known, next_.schema, next_.columns, next_.layout, compression, _properties(change, known))
+    return store.put_metadata(tx, table, known, next_.schema, next_.columns, next_.layout, compression, properties_after(change, known))
 
 
-def _properties(change: Change, known: TableMetadata | None) -> dict[str, Any]:
+def properties_after(change: Change, known: TableMetadata | None) -> dict[str, Any]:
+    """What is kept with a table's schema after the change."""
     properties = known.properties if known else {}
     if change.keys:
         properties = {**properties, KEYS: list(change.keys)}
@@ -159,7 +161,7 @@ def foresee(change: Change, known: TableMetadata | None) -> NextSchema:
     is_kept = known is not None and change.retires != "all" and change.operation != "alter"
     layout = store.layout_of(known) if known and is_kept else change.layout
     is_same = before is not None and before.schema == schema and store.layout_of(before) == layout
-    is_same = is_same and before is not None and _properties(change, before) == before.properties
+    is_same = is_same and before is not None and properties_after(change, before) == before.properties
     version = known.schema_version if known else 0
     return NextSchema(version if is_same else version + 1, schema, columns, layout)
 

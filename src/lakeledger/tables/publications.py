@@ -11,7 +11,7 @@ from lakeledger.config import Settings
 from lakeledger.db import Transaction
 from lakeledger.errors import Conflict
 from lakeledger.lake import Bounds
-from lakeledger.lake.iceberg import Added, Step, Unpublishable, iceberg_id
+from lakeledger.lake.iceberg import PROPERTY, Added, Step, Unpublishable, iceberg_id
 from lakeledger.lake.iceberg.schema import to_iceberg
 from lakeledger.names import TableName
 from lakeledger.tables import store
@@ -34,8 +34,6 @@ from lakeledger.tables.store import sql
 
 if TYPE_CHECKING:
     from lakeledger.lake.iceberg.stage import Staged
-
-PROPERTY = "lakeledger"
 
 
 class PointerMoved(Conflict):

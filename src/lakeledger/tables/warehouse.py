@@ -78,6 +78,10 @@ class Warehouse:
             self._is_claimed = self._is_checked = False  # the next write asks anew
             raise Invalid(f"the ledger's warehouse has become {known.location} while {location} was written to: nothing was committed")
 
+    def remember(self, tx: Transaction) -> None:
+        """Remember the warehouse of the settings, for a ledger that is made from it. Raises Invalid if its tables are in another."""
+        self._remember(tx, self._settings.warehouse_uri)
+
     def move(self, *, apply: bool) -> Move:
         """Remember the warehouse of the settings from now on. Raises Invalid if files are missing there. A dry run unless `apply`."""
         after = self._settings.warehouse_uri

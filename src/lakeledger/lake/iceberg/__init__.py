@@ -9,6 +9,9 @@ from uuid import UUID
 from lakeledger.errors import Invalid
 from lakeledger.lake import Bounds
 
+# What the ledger's own properties begin with, of tables and of snapshots.
+PROPERTY = "lakeledger"
+
 
 class Unpublishable(Invalid):
     """Iceberg has no place for something in the table, which stays readable through the ledger."""
@@ -32,6 +35,7 @@ class Step:
     files that were published. `former` are columns that the table had, and `foreign` those of another table, that its files may have, as
     far as they were not published before. `operation` is Iceberg's word: append, overwrite or replace. `summary` is kept with
     the snapshot, `properties` with the table; `tags` name snapshots by their numbers in Iceberg, also such as it does not have.
+    `journal` is noted beside the metadata, for a ledger that is lost.
     """
 
     table_id: str
@@ -50,6 +54,7 @@ class Step:
     summary: dict[str, str] = field(default_factory=dict)
     properties: dict[str, str] = field(default_factory=dict)
     tags: dict[str, int] = field(default_factory=dict)
+    journal: list[dict[str, Any]] = field(default_factory=list)
 
 
 def iceberg_id(snapshot_id: str) -> int:

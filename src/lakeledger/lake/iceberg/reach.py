@@ -6,6 +6,7 @@ from collections.abc import Iterator
 from contextlib import suppress
 from typing import Any
 
+from lakeledger.lake.iceberg import journal
 from lakeledger.lake.iceberg.avro import DELETED, read
 from lakeledger.lake.iceberg.stage import Base, read_document
 from lakeledger.lake.storage import Storage
@@ -18,11 +19,12 @@ def reachable(storage: Storage, root: str, location: str) -> set[str]:
     """
     document = _document(storage, root, location)
     lists = _lists(document)
-    found = {_relative(root, location), *lists, *_manifests(storage, root, lists)}
+    found = {_relative(root, location), *lists, *_manifests(storage, root, lists), *_journals(document)}
     for entry in document["metadata-log"]:
         with suppress(FileNotFoundError):
-            earlier = _lists(_document(storage, root, entry["metadata-file"])) - lists
-            found |= {_relative(root, entry["metadata-file"])}
+            logged = _document(storage, root, entry["metadata-file"])
+            earlier = _lists(logged) - lists
+            found |= {_relative(root, entry["metadata-file"]), *_journals(logged)}
             for each in earlier - found:
                 with suppress(FileNotFoundError):
                     found |= {each, *_manifests(storage, root, {each})}
@@ -45,6 +47,10 @@ def _document(storage: Storage, root: str, location: str) -> dict[str, Any]:
 
 def _lists(document: dict[str, Any]) -> set[str]:
     return {each["manifest-list"] for each in document["snapshots"]}
+
+
+def _journals(document: dict[str, Any]) -> set[str]:
+    return {path for path, _ in journal.parse(document["properties"].get(journal.JOURNAL))}
 
 
 def _manifests(storage: Storage, root: str, lists: set[str]) -> Iterator[str]:

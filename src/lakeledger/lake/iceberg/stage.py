@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import gzip
 import json
+import re
 import zlib
 from collections.abc import Callable, Container, Iterable, Mapping, Sequence
 from contextlib import suppress
@@ -13,7 +14,7 @@ from typing import Any
 
 from lakeledger import clock
 from lakeledger.errors import Failed, Unavailable
-from lakeledger.lake.iceberg import Step, Unpublishable, iceberg_id
+from lakeledger.lake.iceberg import PROPERTY, Step, Unpublishable, iceberg_id, journal
 from lakeledger.lake.iceberg.avro import Entry, read, write_list
 from lakeledger.lake.iceberg.manifests import Manifests, Tally, live
 from lakeledger.lake.iceberg.schema import last_id, name_mapping, to_iceberg
@@ -26,6 +27,8 @@ MAIN = "main"
 # How a compressed metadata file must end, for others to know that it is one.
 GZIPPED = "gz.metadata.json"
 SNAPSHOTS_KEPT = 100
+# How many of the ledger's schemas stay with the table that no snapshot needs: files of their columns may still be there.
+SCHEMAS_KEPT = 100
 LOG_KEPT = 10
 NAME_MAPPING = "schema.name-mapping.default"
 # Files leave the table by the ledger alone; other engines must not tidy up.
@@ -33,6 +36,7 @@ OWN_PROPERTIES = {"gc.enabled": "false"}
 UNPARTITIONED: Entry = {"spec-id": 0, "fields": []}
 FIRST_PARTITION_ID = 1_000
 _PARTITIONING = tuple(PARTITION_TYPES)
+_OF_SCHEMA = re.compile(rf"{PROPERTY}\.(schema|layout)\.")
 
 
 @dataclass(frozen=True)
@@ -76,7 +80,7 @@ class _Writing:
     paths: list[str] = field(default_factory=list)
 
     def keep(self, content: bytes, kind: str = "manifest", ending: str = "avro") -> str:
-        number = f"-{len(self.paths)}" if kind == "manifest" else ""
+        number = f"-{len(self.paths)}" if kind in ("manifest", "journal") else ""
         path = f"{METADATA}/{self.version:08d}-{self.snapshot_id}-{self.token}-{kind}{number}.{ending}"
         self.paths.append(path)
         self.storage.write(path, content)
@@ -131,6 +135,8 @@ def stage(storage: Storage, base: Base | None, step: Step, *, is_compressed: boo
         parent = earlier.document.get("current-snapshot-id") if earlier else None
         listed = writing.keep(write_list(made.listed, snapshot_id, parent, step.version), "list")
         document = _document(earlier, step, schema, specs, spec_id, _snapshot(earlier, step, made, listed))
+        gone = base.document["snapshots"] if base and earlier is not base else []
+        _note(writing, document, [*map(journal.version_note, gone), *step.journal])
         location = writing.keep_document(document, is_compressed=is_compressed)
     except BaseException:
         remove(storage, writing.paths)
@@ -138,6 +144,14 @@ def stage(storage: Storage, base: Base | None, step: Step, *, is_compressed: boo
     return Staged(
         step.version, snapshot_id, listed, base.location if base else None, tuple(writing.paths), Base(location, document, made.listed)
     )
+
+
+def _note(writing: _Writing, document: Entry, notes: Sequence[journal.Note]) -> None:
+    """Write what a lost ledger has to know, and say in the metadata where it is."""
+    noted = journal.parse(document["properties"].get(journal.JOURNAL))
+    if notes:
+        noted = journal.add(noted, notes, lambda content: writing.keep(content, "journal", "json.gz"), writing.get)
+        document["properties"] = {**document["properties"], journal.JOURNAL: json.dumps(noted)}
 
 
 def stage_all(storage: Storage, base: Base | None, steps: Sequence[Step], *, is_compressed: bool = False) -> Staged:
@@ -162,7 +176,9 @@ def drop(storage: Storage, base: Base, location: str, snapshot_id: str, versions
 
     `snapshot_id` is the ledger's of the current one. Raises whatever the storage raises.
     """
-    return _revise(storage, base, (location, snapshot_id), at_ms, lambda old: _without(old, versions))
+    kept = {each["snapshot-id"] for each in _without(base.document, versions)["snapshots"]}
+    gone = [journal.version_note(each) for each in base.document["snapshots"] if each["snapshot-id"] not in kept]
+    return _revise(storage, base, (location, snapshot_id), at_ms, lambda old: _without(old, versions), gone)
 
 
 def retag(storage: Storage, base: Base, location: str, snapshot_id: str, tags: Mapping[str, int], at_ms: int) -> Staged | None:
@@ -176,7 +192,14 @@ def retag(storage: Storage, base: Base, location: str, snapshot_id: str, tags: M
     return _revise(storage, base, (location, snapshot_id), at_ms, lambda _: {"refs": refs})
 
 
-def _revise(storage: Storage, base: Base, of: tuple[str, str], at_ms: int, revised: Callable[[Entry], Entry]) -> Staged:
+def _revise(
+    storage: Storage,
+    base: Base,
+    of: tuple[str, str],
+    at_ms: int,
+    revised: Callable[[Entry], Entry],
+    notes: Sequence[journal.Note] = (),
+) -> Staged:
     """Write what was published last with something else in it: of the table in that place, whose current snapshot has that id."""
     old = base.document
     document = {
@@ -187,6 +210,7 @@ def _revise(storage: Storage, base: Base, of: tuple[str, str], at_ms: int, revis
     }
     current = next(each for each in old["snapshots"] if each["snapshot-id"] == old["current-snapshot-id"])
     writing = _Writing(storage, of[0], current["sequence-number"], of[1])
+    _note(writing, document, notes)
     written = writing.keep_document(document, is_compressed=base.location.endswith(f".{GZIPPED}"))
     made = Base(written, document, base.manifests)
     return Staged(current["sequence-number"], current["snapshot-id"], current["manifest-list"], base.location, tuple(writing.paths), made)
@@ -228,6 +252,10 @@ def remove(storage: Storage, paths: Iterable[str]) -> None:
 def _fields(step: Step, schema: Entry) -> dict[str, tuple[int, Any]]:
     """The columns that bounds are told of, by their names in the files."""
     types = {each["id"]: each["type"] for each in schema["fields"] if isinstance(each["type"], str)}
+    for each in step.schema["fields"]:
+        if each.get("hidden") and isinstance(each["type"], str):
+            with suppress(Unpublishable):  # Nobody reads it, but a lost ledger wants its bounds.
+                types[each["id"]] = to_iceberg({"fields": [each]}, 0)["fields"][0]["type"]
     return {each["physical_name"]: (each["id"], types[each["id"]]) for each in step.schema["fields"] if each["id"] in types}
 
 
@@ -327,13 +355,21 @@ def _document(earlier: Base | None, step: Step, schema: Entry, specs: Mapping[in
         "last-partition-id": max([old.get("last-partition-id", 0), *_partition_ids(specs.values())]),
         "default-sort-order-id": 0,
         "sort-orders": [{"order-id": 0, "fields": []}],
-        "properties": {**old.get("properties", {}), **step.properties, **OWN_PROPERTIES, NAME_MAPPING: json.dumps(mapping)},
+        "properties": {**_still_needed(old, used), **step.properties, **OWN_PROPERTIES, NAME_MAPPING: json.dumps(mapping)},
         "current-snapshot-id": snapshot["snapshot-id"],
         "refs": _refs(snapshot["snapshot-id"], snapshots, step.tags),
         "snapshots": snapshots,
         "snapshot-log": [each for each in log if each["snapshot-id"] in logged],
         "metadata-log": [*old.get("metadata-log", ()), *before][-LOG_KEPT:],
     }
+
+
+def _still_needed(old: Entry, used: Container[int]) -> Entry:
+    """The properties that the table has, without those of schemas that are long gone."""
+    properties: dict[str, str] = old.get("properties", {})
+    numbers = {name: int(number) for name in properties if (number := _OF_SCHEMA.sub("", name)).isdecimal() and _OF_SCHEMA.match(name)}
+    oldest = max(numbers.values(), default=0) - SCHEMAS_KEPT
+    return {name: value for name, value in properties.items() if numbers.get(name, oldest + 1) > oldest or numbers[name] in used}
 
 
 def _kept(snapshots: list[Entry], named: Container[int]) -> list[Entry]:

@@ -8,6 +8,7 @@ from datetime import UTC, date, datetime, timedelta
 from decimal import Decimal
 from typing import Any
 
+from lakeledger import codec
 from lakeledger.lake.iceberg import Added
 
 _PACKED = {"boolean": "<?", "int": "<i", "date": "<i", "long": "<q", "float": "<f", "double": "<d", "timestamp": "<q", "timestamptz": "<q"}
@@ -61,6 +62,23 @@ def to_bytes(type_: str, value: Any) -> bytes:
     if type_.startswith("decimal"):
         return _unscaled(Decimal(value), int(type_.rpartition(",")[2].rstrip(")")))
     return struct.pack(_PACKED[type_], _number(type_, value))
+
+
+def from_bytes(type_: str, content: bytes) -> Any:
+    """The value that `to_bytes` made bytes of, as the ledger keeps bounds; that of a type which has become wider is known by its size."""
+    if type_ == "string":
+        return content.decode()
+    if type_.startswith("decimal"):
+        number, scale = int.from_bytes(content, "big", signed=True), int(type_.rpartition(",")[2].rstrip(")"))
+        return str(Decimal((int(number < 0), tuple(map(int, str(abs(number)))), -scale)))
+    form = {"long": "<i", "double": "<f"}.get(type_, _PACKED[type_]) if len(content) == 4 else _PACKED[type_]
+    (value,) = struct.unpack(form, content)
+    if type_ == "date":
+        return (_EPOCH.date() + timedelta(days=value)).isoformat()
+    if type_.startswith("timestamp"):
+        at = _EPOCH + timedelta(microseconds=value)
+        return codec.to_text(at) if type_ == "timestamptz" else at.replace(tzinfo=None).isoformat()
+    return abs(value) if value == 0 and isinstance(value, float) else value
 
 
 def _number(type_: str, value: Any) -> Any:
