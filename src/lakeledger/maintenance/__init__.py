@@ -10,12 +10,19 @@ if TYPE_CHECKING:
 
 def components() -> dict[str, Factory]:
     """The components that hear of changes, as what makes each from the ledger of a tenant."""
+    from lakeledger.maintenance.compactor import Compactor
     from lakeledger.maintenance.iceberg_updater import IcebergUpdater
     from lakeledger.maintenance.orchestrator import MetadataOrchestrator
     from lakeledger.maintenance.snapshotter import Snapshotter
 
     def iceberg_updater(ledger: Any) -> IcebergUpdater:
         return IcebergUpdater(ledger.store, ledger.publisher)
+
+    def compactor(ledger: Any) -> Compactor:
+        settings, failures = ledger.settings.compaction, ledger.sync.background("compactor")
+        made = Compactor(ledger.store, ledger.publisher, ledger.compaction, settings, lambda: ledger.has_spark, failures)
+        ledger.at_close(made.close)
+        return made
 
     def snapshotter(ledger: Any) -> Snapshotter:
         made = Snapshotter(ledger.store, ledger.publisher)
@@ -25,4 +32,9 @@ def components() -> dict[str, Factory]:
     def metadata_orchestrator(ledger: Any) -> MetadataOrchestrator:
         return MetadataOrchestrator(ledger.store, ledger.publisher)
 
-    return {"iceberg_updater": iceberg_updater, "snapshotter": snapshotter, "metadata_orchestrator": metadata_orchestrator}
+    return {
+        "iceberg_updater": iceberg_updater,
+        "compactor": compactor,
+        "snapshotter": snapshotter,
+        "metadata_orchestrator": metadata_orchestrator,
+    }

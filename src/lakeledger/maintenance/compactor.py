@@ -1,0 +1,144 @@
+"""The compactor: tables are compacted by themselves, a few at a time, where there is a Spark to do it on."""
+
+from __future__ import annotations
+
+import logging
+import threading
+from collections.abc import Callable
+from concurrent.futures import ThreadPoolExecutor
+from datetime import timedelta
+
+from lakeledger.background import Failures
+from lakeledger.config import CompactionSettings
+from lakeledger.db import Store
+from lakeledger.events import Event, TableFiles, TableStats
+from lakeledger.maintenance.compaction import Compaction
+from lakeledger.maintenance.compaction.rewriting import look
+from lakeledger.maintenance.due import Component, Publishes
+from lakeledger.names import TableName
+from lakeledger.tables import store
+
+# How soon what failed is tried again; each time it fails once more, twice as long.
+FIRST_PAUSE = timedelta(seconds=30)
+LONGEST_PAUSE = timedelta(hours=1)
+
+_log = logging.getLogger("lakeledger.compaction")
+
+
+class Compactor(Component):
+    """Compacts the tables of one tenant. A commit is one look at its table, soon after; the work is done by workers, until `close`.
+
+    With `background` "auto" it works only in a process that has a Spark session already, and else leaves tables to `lakeledger compact`.
+    """
+
+    name = "compactor"
+
+    def __init__(
+        self,
+        handle: Store,
+        publisher: Publishes,
+        compaction: Compaction,
+        settings: CompactionSettings,
+        has_spark: Callable[[], bool],
+        failures: Failures,
+    ) -> None:
+        super().__init__(handle, publisher)
+        self._compaction, self._settings, self._has_spark, self._failures = compaction, settings, has_spark, failures
+        self._lock = threading.Lock()
+        self._timers: dict[str, threading.Timer] = {}
+        self._pauses: dict[str, timedelta] = {}
+        self._at_work: set[str] = set()
+        self._pool = ThreadPoolExecutor(settings.workers, thread_name_prefix="compactor")
+        self._closed = False
+        self._has_said = False
+
+    def on_event(self, event: Event[TableFiles | TableStats]) -> None:
+        """Look at the table when its commit is over: its statistics come once, after all its files."""
+        if event.operation != "DELETE" and isinstance(event.data, TableStats):
+            self.look(event.data.table_id)
+
+    def look(self, table_id: str) -> None:
+        """Have the table compacted if that is worth it, now or once it is quiet."""
+        if self._closed or not self._may_work():
+            return
+        with self._store.read() as tx:
+            table = store.find_by_id(tx, table_id)
+            if table is None or table.file_count < self._settings.min_files:
+                return
+            looked = look(tx, table.name, self._settings)
+        if looked.plan.groups:
+            self._hand_over(table_id, table.name)
+        elif any("quiet_seconds" in each.why for each in looked.plan.left):
+            self._wait(table_id, timedelta(seconds=self._settings.quiet_seconds))
+
+    def close(self) -> None:
+        """Nothing is compacted any more: somebody else delivers, or nobody does. The commit that is under way is finished."""
+        with self._lock:
+            self._closed = True
+            timers = list(self._timers.values())
+        for timer in timers:
+            timer.cancel()
+        self._pool.shutdown(wait=True, cancel_futures=True)
+
+    def drain(self) -> None:
+        """Wait until the workers have nothing left to do."""
+        while True:
+            with self._lock:
+                if not self._at_work:
+                    return
+            self._pool.submit(lambda: None).result()
+
+    def _may_work(self) -> bool:
+        if self._settings.background == "off":
+            return False
+        if self._settings.background == "start" or self._has_spark():
+            return True
+        if not self._has_said:
+            self._has_said = True
+            told = 'there is no Spark session in this process: run `lakeledger compact --apply`, or set compaction.background = "start"'
+            _log.info("tables are not compacted by themselves: %s", told)
+        return False
+
+    def _hand_over(self, table_id: str, name: TableName) -> None:
+        with self._lock:
+            if self._closed or table_id in self._at_work or table_id in self._timers:
+                return
+            self._at_work.add(table_id)
+        self._pool.submit(self._work, table_id, name)
+
+    def _work(self, table_id: str, name: TableName) -> None:
+        try:
+            (done,) = self._compaction.compact([str(name)], apply=True, trigger="event", stop=lambda: self._closed)
+            problem = done.problem
+        except Exception as error:  # noqa: BLE001 - the outermost place of a worker
+            problem = str(error)
+        with self._lock:
+            self._at_work.discard(table_id)
+            pause = None
+            if problem:
+                pause = self._pauses[table_id] = min(2 * self._pauses.get(table_id, FIRST_PAUSE / 2), LONGEST_PAUSE)
+            else:
+                self._pauses.pop(table_id, None)
+        if pause:
+            self._failures.report(str(name), f"{name} could not be compacted, and is tried again in {pause.total_seconds():.0f} s: {problem}")
+            self._wait(table_id, pause)
+        else:
+            self._failures.clear(str(name))
+
+    def _wait(self, table_id: str, wait: timedelta) -> None:
+        with self._lock:
+            if self._closed or table_id in self._timers:
+                return
+            timer = threading.Timer(wait.total_seconds(), self._ring, [table_id])
+            timer.daemon = True
+            self._timers[table_id] = timer
+            timer.start()
+
+    def _ring(self, table_id: str) -> None:
+        with self._lock:
+            self._timers.pop(table_id, None)
+        try:
+            self.look(table_id)
+        except Exception as error:  # noqa: BLE001 - the outermost place of a timer
+            _log.warning("a table could not be looked at, and is tried again: %s", error)
+            self._wait(table_id, FIRST_PAUSE)
