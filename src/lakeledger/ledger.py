@@ -314,12 +314,13 @@ class Ledger(Writes):
 
         return Compaction(self.store, self.settings.compaction, self.run, self.runs.recover, self.context)
 
-    def compact(self, table: str | None = None, apply: bool = False) -> list[Compacted]:
+    def compact(self, table: str | None = None, apply: bool = False, *, now: bool = False) -> list[Compacted]:
         """Write the small files of a table together, or of all tables, one round each, with the same rows. A dry run unless `apply`.
 
-        Raises NotFound for a table that is not there; what keeps a table from it is the `problem` of what it did.
+        With `now` also those of partitions that were written just now. Raises NotFound for a table that is not there; what keeps a table from
+        it is the `problem` of what it did.
         """
-        return self.compaction.compact([table] if table else [], apply=apply, trigger="api")
+        return self.compaction.compact([table] if table else [], apply=apply, now=now, trigger="api")
 
     def run_job(self, due: Due) -> Outcome:
         """Carry out a run of a local job, for a `Scheduler`. Raises Invalid, or Conflict if its module is running already."""

@@ -104,6 +104,7 @@ def test_the_guides_that_read_a_database_run(
 
 def test_the_guide_to_maintenance_runs(spark: SparkSession, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     run_page("docs/guides/maintenance.md", tmp_path, monkeypatch)
+    run_page("docs/guides/compaction.md", tmp_path, monkeypatch)
 
 
 def test_the_guide_to_merging_runs(spark: SparkSession, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:

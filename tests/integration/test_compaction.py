@@ -4,19 +4,23 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from concurrent.futures import ThreadPoolExecutor
+from dataclasses import replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 import pytest
 from pyarrow import parquet
 
+import lakeledger
 from iceberg_readers import with_pyiceberg
 from integration.commands import answer, refused, shown
 from integration.compacting import compact, eager
 from integration.frames import FORMATS, data_files, rows
 from integration.loading import HEADER, only, orders, put, run
+from integration.waiting import until
 from lakeledger import Ledger, failpoints
 from lakeledger.cli import FAILED
+from lakeledger.config import CompactionSettings
 from lakeledger.maintenance.compaction import pipeline_of
 from lakeledger.names import parse_name
 from lakeledger.pipelines import write
@@ -235,3 +239,14 @@ def test_compact_plans_and_with_apply_does_it(sqlite_lake: Ledger, monkeypatch: 
             sqlite_lake.append(spark.sql(f"select {number} as id"), "bronze.orders")
         assert "is running" in answer("compact", "bronze.orders", "--apply", *at, code=FAILED)["tables"][0]["problem"]
     assert [each.problem for each in sqlite_lake.compact("bronze.orders", apply=True)] == [None]
+
+
+def test_tables_are_compacted_by_themselves_where_there_is_a_spark(sqlite_lake: Ledger, spark: SparkSession) -> None:
+    settings = replace(sqlite_lake.settings, compaction=CompactionSettings(min_files=3, quiet_seconds=0))
+    with lakeledger.open(settings, spark=spark) as ledger, ledger.astha():
+        for number in range(3):
+            ledger.append(spark.range(number, number + 1), "bronze.numbers")
+        until(lambda: ledger.tables.get("bronze.numbers").file_count == 1, "the table is compacted")
+    assert sorted(row[0] for row in sqlite_lake.read("bronze.numbers").collect()) == [0, 1, 2]
+    (compacted,) = sqlite_lake.runs.list("compact:bronze.numbers")
+    assert (compacted.status, compacted.trigger_type) == ("COMPLETED", "event")

@@ -26,9 +26,10 @@ SHAPE = (
 @click.command()
 @click.argument("names", nargs=-1, metavar="[TABLE]...")
 @click.option("--apply", is_flag=True, help="Do it; without it nothing is touched.")
+@click.option("--now", is_flag=True, help="Also what was written just now, which is else left alone until it is quiet.")
 @click.option("--reason", metavar="TEXT", help="Why, for whoever looks at the run later.")
 @shared(SHAPE)
-def compact(options: Options, names: tuple[str, ...], apply: bool, reason: str | None) -> int:
+def compact(options: Options, names: tuple[str, ...], apply: bool, now: bool, reason: str | None) -> int:
     """Write small files together: what would be done, and why or why not.
 
     Files of one partition that are neighbours by key become one file of about `compaction.target_bytes`, with the same rows. Whoever
@@ -39,7 +40,7 @@ def compact(options: Options, names: tuple[str, ...], apply: bool, reason: str |
       lakeledger compact bronze.orders --apply
     """
     with options.open() as ledger, ticking("compacting", silent=options.as_json or not apply) as tick:
-        done = ledger.compaction.compact(names, apply=apply, reason=reason, progress=tick)
+        done = ledger.compaction.compact(names, apply=apply, now=now, reason=reason, progress=tick)
     if options.as_json:
         show.print_json({"applied": apply, "tables": [each.document() for each in done]})
         return _code(done)
@@ -58,7 +59,7 @@ def compact(options: Options, names: tuple[str, ...], apply: bool, reason: str |
             show.print_error(f"{each.table}: {each.problem}")
     runs = [each.run_id for each in done if each.run_id]
     if groups and not apply:
-        show.print_next(options.command(" ".join(["compact", *names, "--apply"])))
+        show.print_next(options.command(" ".join(["compact", *names, *(["--now"] if now else []), "--apply"])))
     elif runs:
         show.print_next(options.command(f"runs show {runs[0][: show.SHORT_ID]}"))
     return _code(done)

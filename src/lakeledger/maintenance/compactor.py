@@ -78,15 +78,9 @@ class Compactor(Component):
             timers = list(self._timers.values())
         for timer in timers:
             timer.cancel()
+        for timer in timers:
+            timer.join()
         self._pool.shutdown(wait=True, cancel_futures=True)
-
-    def drain(self) -> None:
-        """Wait until the workers have nothing left to do."""
-        while True:
-            with self._lock:
-                if not self._at_work:
-                    return
-            self._pool.submit(lambda: None).result()
 
     def _may_work(self) -> bool:
         if self._settings.background == "off":

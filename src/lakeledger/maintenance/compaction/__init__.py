@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import time
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from typing import TYPE_CHECKING, Any
 
 from lakeledger.config import CompactionSettings
@@ -72,6 +72,7 @@ class Compaction:
         names: Sequence[str] = (),
         *,
         apply: bool = False,
+        now: bool = False,
         trigger: str = "manual",
         by: str | None = None,
         reason: str | None = None,
@@ -80,9 +81,12 @@ class Compaction:
     ) -> list[Compacted]:
         """One round for these tables, or for all: each is a run of its own, and what keeps one from it is its `problem`.
 
-        A dry run unless `apply`. It ends after the commit that is under way when `stop` says so. Raises NotFound for a table that is not
+        A dry run unless `apply`. With `now` also partitions are compacted that were written just now. It ends after the commit that is under way when `stop` says so. Raises NotFound for a table that is not
         there.
         """
+        if now:
+            calm = replace(self, _settings=replace(self._settings, quiet_seconds=0))
+            return calm.compact(names, apply=apply, trigger=trigger, by=by, reason=reason, progress=progress, stop=stop)
         with self._store.read() as tx:
             found = [store.get(tx, parse_name(name)).name for name in names] if names else [each.name for each in store.list_page(tx)]
         if apply:
