@@ -18,7 +18,7 @@ LINES = 20
 BAR_WIDTH = 30
 SHAPE = (
     '{"applied": …, "tables": [{"table", "before": [{"below", "files", "bytes"}], "files_before", "after", "files_after", "groups": '
-    '[{"partition", "files", "bytes", "rows", "why"}], "left": [{"partition", "files", "why"}], "groups_done", "bytes_read", '
+    '[{"partition", "files", "bytes", "rows", "why"}], "left": [{"partition", "files", "why", "is_hot"}], "groups_done", "bytes_read", '
     '"bytes_written", "seconds", "versions", "run_id", "problem"}]}'
 )
 

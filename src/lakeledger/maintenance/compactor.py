@@ -15,9 +15,12 @@ from lakeledger.events import Event, TableFiles, TableStats
 from lakeledger.maintenance.compaction import Compaction
 from lakeledger.maintenance.compaction.rewriting import look
 from lakeledger.maintenance.due import Component, Publishes
+from lakeledger.maintenance.timers import Timers
 from lakeledger.names import TableName
 from lakeledger.tables import store
 
+# How often a table is looked at, at most: a look reads all of its files from the ledger, and there may be a hundred thousand.
+LOOK_EVERY = timedelta(seconds=30)
 # How soon what failed is tried again; each time it fails once more, twice as long.
 FIRST_PAUSE = timedelta(seconds=30)
 LONGEST_PAUSE = timedelta(hours=1)
@@ -26,7 +29,7 @@ _log = logging.getLogger("lakeledger.compaction")
 
 
 class Compactor(Component):
-    """Compacts the tables of one tenant. A commit is one look at its table, soon after; the work is done by workers, until `close`.
+    """Compacts the tables of one tenant. Many commits are one look at their table; the work is done by workers, until `close`.
 
     With `background` "auto" it works only in a process that has a Spark session already, and else leaves tables to `lakeledger compact`.
     """
@@ -44,18 +47,19 @@ class Compactor(Component):
     ) -> None:
         super().__init__(handle, publisher)
         self._compaction, self._settings, self._has_spark, self._failures = compaction, settings, has_spark, failures
+        self._quiet = timedelta(seconds=settings.quiet_seconds)
         self._lock = threading.Lock()
-        self._timers: dict[str, threading.Timer] = {}
         self._pauses: dict[str, timedelta] = {}
         self._at_work: set[str] = set()
+        self._timers = Timers(self.look, _log)
         self._pool = ThreadPoolExecutor(settings.workers, thread_name_prefix="compactor")
         self._closed = False
         self._has_said = False
 
     def on_event(self, event: Event[TableFiles | TableStats]) -> None:
-        """Look at the table when its commit is over: its statistics come once, after all its files."""
-        if event.operation != "DELETE" and isinstance(event.data, TableStats):
-            self.look(event.data.table_id)
+        """Have the table looked at soon. Of a commit the statistics are heard, which come once, after all its files."""
+        if event.operation != "DELETE" and isinstance(event.data, TableStats) and self._may_work():
+            self._timers.wait(event.data.table_id, min(LOOK_EVERY, self._quiet))
 
     def look(self, table_id: str) -> None:
         """Have the table compacted if that is worth it, now or once it is quiet."""
@@ -65,21 +69,16 @@ class Compactor(Component):
             table = store.find_by_id(tx, table_id)
             if table is None or table.file_count < self._settings.min_files:
                 return
-            looked = look(tx, table.name, self._settings)
-        if looked.plan.groups:
+            plan = look(tx, table.name, self._settings).plan
+        if plan.groups:
             self._hand_over(table_id, table.name)
-        elif any("quiet_seconds" in each.why for each in looked.plan.left):
-            self._wait(table_id, timedelta(seconds=self._settings.quiet_seconds))
+        elif any(each.is_hot for each in plan.left):
+            self._timers.wait(table_id, self._quiet)
 
     def close(self) -> None:
         """Nothing is compacted any more: somebody else delivers, or nobody does. The commit that is under way is finished."""
-        with self._lock:
-            self._closed = True
-            timers = list(self._timers.values())
-        for timer in timers:
-            timer.cancel()
-        for timer in timers:
-            timer.join()
+        self._closed = True
+        self._timers.close()
         self._pool.shutdown(wait=True, cancel_futures=True)
 
     def _may_work(self) -> bool:
@@ -95,7 +94,7 @@ class Compactor(Component):
 
     def _hand_over(self, table_id: str, name: TableName) -> None:
         with self._lock:
-            if self._closed or table_id in self._at_work or table_id in self._timers:
+            if self._closed or table_id in self._at_work:
                 return
             self._at_work.add(table_id)
         self._pool.submit(self._work, table_id, name)
@@ -108,31 +107,12 @@ class Compactor(Component):
             problem = str(error)
         with self._lock:
             self._at_work.discard(table_id)
-            pause = None
+            pause = self._pauses.pop(table_id, FIRST_PAUSE)
             if problem:
-                pause = self._pauses[table_id] = min(2 * self._pauses.get(table_id, FIRST_PAUSE / 2), LONGEST_PAUSE)
-            else:
-                self._pauses.pop(table_id, None)
-        if pause:
+                self._pauses[table_id] = min(2 * pause, LONGEST_PAUSE)
+        if problem:
             self._failures.report(str(name), f"{name} could not be compacted, and is tried again in {pause.total_seconds():.0f} s: {problem}")
-            self._wait(table_id, pause)
-        else:
+            self._timers.wait(table_id, pause)
+        else:  # Commits that came meanwhile were not looked at.
             self._failures.clear(str(name))
-
-    def _wait(self, table_id: str, wait: timedelta) -> None:
-        with self._lock:
-            if self._closed or table_id in self._timers:
-                return
-            timer = threading.Timer(wait.total_seconds(), self._ring, [table_id])
-            timer.daemon = True
-            self._timers[table_id] = timer
-            timer.start()
-
-    def _ring(self, table_id: str) -> None:
-        with self._lock:
-            self._timers.pop(table_id, None)
-        try:
-            self.look(table_id)
-        except Exception as error:  # noqa: BLE001 - the outermost place of a timer
-            _log.warning("a table could not be looked at, and is tried again: %s", error)
-            self._wait(table_id, FIRST_PAUSE)
+            self._timers.wait(table_id, min(LOOK_EVERY, self._quiet))

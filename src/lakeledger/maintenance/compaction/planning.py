@@ -63,11 +63,12 @@ class Group:
 
 @dataclass(frozen=True)
 class LeftOut:
-    """A partition of which files stay as they are, and why."""
+    """A partition of which files stay as they are, and why; one that `is_hot` only until it is quiet."""
 
     partition: str
     files: int
     why: str
+    is_hot: bool = False
 
 
 @dataclass(frozen=True)
@@ -126,8 +127,10 @@ def _of_partition(name: str, files: list[SmallFile], settings: CompactionSetting
     held = {file.held_by for file in all_small if file.held_by}
     small = [file for file in all_small if not file.held_by]
     fresh = [file for file in small if file.packed_for < settings.target_bytes]
-    if why := _why_not(files, small, fresh, held, settings, now):
+    if why := _why_not(files, small, fresh, held, settings):
         return LeftOut(name, len(files), why)
+    if why := _why_later(fresh, settings, now):
+        return LeftOut(name, len(files), why, is_hot=True)
     bins = [_without_giants(each) for each in _packed(small, settings.target_bytes)]
     worth = [each for each in bins if sum(file.packed_for < settings.target_bytes for file in each) > 1]
     if not worth:
@@ -142,9 +145,8 @@ def _why_not(
     fresh: Sequence[SmallFile],
     held: set[str | None],
     settings: CompactionSettings,
-    now: datetime,
 ) -> str | None:
-    """Why a partition is not worth it now; None if it may be."""
+    """Why a partition is not worth it; None if it may be."""
     if held and len(fresh) < settings.min_files:
         return f"run {min(filter(None, held))} is just rewriting its files, and a writer goes first"
     if not small:
@@ -155,6 +157,11 @@ def _why_not(
         return f"{_count(len(fresh), 'small file')} since the last compaction: it is worth the work from {settings.min_files} on (min_files)"
     if len(small) < settings.min_share * len(files):
         return f"only {len(small)} of its {len(files)} files are small: it is worth the work from {settings.min_share:.0%} on (min_share)"
+    return None
+
+
+def _why_later(fresh: Sequence[SmallFile], settings: CompactionSettings, now: datetime) -> str | None:
+    """Why a partition has to be quiet first; None if it is, or has too many small files to wait for that."""
     newest = max(file.added_at for file in fresh)
     if now - newest < timedelta(seconds=settings.quiet_seconds) and len(fresh) < settings.hot_files:
         ago = max(0, round((now - newest).total_seconds()))
