@@ -49,7 +49,9 @@ def fill(ledger: Ledger) -> None:
             first, day = number // PARTITIONS * PARTITIONS * ROWS + number % PARTITIONS, day_of(number)
             ids = [first + PARTITIONS * each for each in range(ROWS)]
             sink = pa.BufferOutputStream()
-            parquet.write_table(pa.table({"id": pa.array(ids, pa.int64()), "day": [day] * ROWS, "value": pa.array([0] * ROWS, pa.int64())}), sink)
+            parquet.write_table(
+                pa.table({"id": pa.array(ids, pa.int64()), "day": [day] * ROWS, "value": pa.array([0] * ROWS, pa.int64())}), sink
+            )
             content, path = sink.getvalue().to_pybytes(), f"data/{run.id}/by_day={day}/{number:04d}.parquet"
             storage.write(path, content)
             facts = open_format("parquet").inspect(storage, path, {}, {"id", "day"})

@@ -47,7 +47,9 @@ def check(case: dict[str, str], spark: SparkSession, before: dict[int, Any]) -> 
         assert ledger.tables.sweep(timedelta(0)).leftovers == []
         assert ledger.tables.verify("t").ok
         known = {file.file_path for each in ledger.tables.history("t") for file in ledger.tables.files("t", each.version)}
-        there = {str(path.relative_to(ledger.tables.get("t").location)) for path in Path(ledger.tables.get("t").location).rglob("data/**/part-*")}
+        there = {
+            str(path.relative_to(ledger.tables.get("t").location)) for path in Path(ledger.tables.get("t").location).rglob("data/**/part-*")
+        }
         assert there == known
 
 
@@ -58,7 +60,12 @@ def test_a_compaction_that_is_killed_at_any_point_leaves_the_table_as_it_was_or_
     for point in failpoints.ALL:
         place = tmp_path / point
         place.mkdir()
-        case = {"url": new_sqlite_url(place) if url.startswith("sqlite") else url, "tenant": point, "warehouse": str(place / "w"), "point": point}
+        case = {
+            "url": new_sqlite_url(place) if url.startswith("sqlite") else url,
+            "tenant": point,
+            "warehouse": str(place / "w"),
+            "point": point,
+        }
         with opened(case, spark) as ledger:
             for number in range(FILES):
                 ledger.append(spark.range(number * 10, number * 10 + 10), "t")

@@ -111,9 +111,7 @@ def test_neighbours_by_key_are_written_together() -> None:
     files = [file(number, 30 * KB) for number in (8, 1, 6, 3, 5, 2, 7, 4, 9)]
     groups = plan_compaction(files, RULES, NOW).groups
     assert sorted(sorted(int(path[-5:]) for path in group.paths) for group in groups) == [[1, 2, 3], [4, 5, 6], [7, 8, 9]]
-    assert groups[0].why == (
-        "3 files of 90.0 kB together, each smaller than 75.0 kB (75% of the target of 100 kB), become 1 file"
-    )
+    assert groups[0].why == ("3 files of 90.0 kB together, each smaller than 75.0 kB (75% of the target of 100 kB), become 1 file")
 
 
 @pytest.mark.parametrize(

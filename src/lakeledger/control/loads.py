@@ -50,7 +50,9 @@ class TargetConfig(Part):
     write_mode: WriteMode | None = None
     format: Literal["parquet", "jsonl"] | None = None
     partition_by: tuple[Text, ...] | None = None
-    sort_by: tuple[Text, ...] | None = Field(None, description="The order of rows in files that a compaction makes; by default that of keys.")
+    sort_by: tuple[Text, ...] | None = Field(
+        None, description="The order of rows in files that a compaction makes; by default that of keys."
+    )
     keys: Columns = Field((), description="The columns that identify a row, for merge, insert_only, scd2, snapshot_diff and cdc.")
     sequence_by: Columns = Field((), description="The columns that order the changes of a row: the latest wins.")
     apply_as_deletes: Line | None = Field(None, description="The SQL condition of rows that delete theirs.")

@@ -101,7 +101,8 @@ class Compactor(Component):
 
     def _work(self, table_id: str, name: TableName) -> None:
         try:
-            (done,) = self._compaction.compact([str(name)], apply=True, trigger="event", stop=lambda: self._closed)
+            act = {"trigger": "scheduler", "by": self.name}
+            (done,) = self._compaction.compact([str(name)], apply=True, stop=lambda: self._closed, **act)
             problem = done.problem
         except Exception as error:  # noqa: BLE001 - the outermost place of a worker
             problem = str(error)
@@ -111,7 +112,9 @@ class Compactor(Component):
             if problem:
                 self._pauses[table_id] = min(2 * pause, LONGEST_PAUSE)
         if problem:
-            self._failures.report(str(name), f"{name} could not be compacted, and is tried again in {pause.total_seconds():.0f} s: {problem}")
+            self._failures.report(
+                str(name), f"{name} could not be compacted, and is tried again in {pause.total_seconds():.0f} s: {problem}"
+            )
             self._timers.wait(table_id, pause)
         else:  # Commits that came meanwhile were not looked at.
             self._failures.clear(str(name))

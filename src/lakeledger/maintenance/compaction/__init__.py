@@ -115,9 +115,7 @@ class Compaction:
             done.after, done.files_after = histogram(left.sizes.values()), len(left.files)
         return done
 
-    def _carry_out(
-        self, run: ActiveRun, looked: Looked | None, done: Compacted, progress: Progress, stop: Callable[[], bool]
-    ) -> None:
+    def _carry_out(self, run: ActiveRun, looked: Looked | None, done: Compacted, progress: Progress, stop: Callable[[], bool]) -> None:
         """Commit by commit, each planned anew, until nothing is left of the round. Raises Conflict if writers are faster time and again."""
         budget, lost = self._settings.round_bytes, 0
         while looked and looked.plan.groups and not stop():

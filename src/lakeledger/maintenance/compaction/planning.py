@@ -118,7 +118,9 @@ def histogram(sizes: Iterable[int]) -> list[dict[str, int | None]]:
         bars[place] = [bars[place][0] + 1, bars[place][1] + size]
     filled = [place for place, (count, _) in enumerate(bars) if count]
     named = list(zip((*BARS, None), bars, strict=True))
-    return [{"below": bar, "files": count, "bytes": total} for bar, (count, total) in named[min(filled) : max(filled) + 1]] if filled else []
+    return (
+        [{"below": bar, "files": count, "bytes": total} for bar, (count, total) in named[min(filled) : max(filled) + 1]] if filled else []
+    )
 
 
 def _of_partition(name: str, files: list[SmallFile], settings: CompactionSettings, now: datetime) -> list[Group] | LeftOut:
@@ -154,7 +156,9 @@ def _why_not(
     if not fresh:
         return f"its {_count(len(small), 'small file')} were compacted before, and none has come since"
     if len(fresh) < settings.min_files:
-        return f"{_count(len(fresh), 'small file')} since the last compaction: it is worth the work from {settings.min_files} on (min_files)"
+        return (
+            f"{_count(len(fresh), 'small file')} since the last compaction: it is worth the work from {settings.min_files} on (min_files)"
+        )
     if len(small) < settings.min_share * len(files):
         return f"only {len(small)} of its {len(files)} files are small: it is worth the work from {settings.min_share:.0%} on (min_share)"
     return None
@@ -205,7 +209,9 @@ def _within(groups: Sequence[Group], budget: int) -> tuple[list[Group], list[Lef
         else:
             waiting.setdefault(group.partition, []).append(group)
     left = [
-        LeftOut(name, sum(len(group.files) for group in found), f"{_count(len(found), 'group')} of it waits for the next round (round_bytes)")
+        LeftOut(
+            name, sum(len(group.files) for group in found), f"{_count(len(found), 'group')} of it waits for the next round (round_bytes)"
+        )
         for name, found in waiting.items()
     ]
     return sorted(chosen, key=lambda each: each.partition), left
@@ -231,4 +237,3 @@ def _comparable(value: Any, number: float | None) -> tuple[int, float, str]:
 
 def _count(number: int, noun: str) -> str:
     return f"{number:,} {noun}{'' if number == 1 else 's'}"
-

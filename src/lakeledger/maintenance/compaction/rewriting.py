@@ -214,7 +214,9 @@ def _by_group(table: Table, groups: Sequence[Group], saved: Saved) -> dict[Group
     for number, group in enumerate(groups):
         made[group] = [file for file in saved.files if f"/{MARK}={number}/" in file.path]
         if (rows := sum(file.rows for file in made[group])) != group.rows:
-            raise Failed(f"{rows} rows were written of {len(group.files)} files of {table.name} that have {group.rows}: nothing was changed")
+            raise Failed(
+                f"{rows} rows were written of {len(group.files)} files of {table.name} that have {group.rows}: nothing was changed"
+            )
     return made
 
 
