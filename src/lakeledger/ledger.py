@@ -317,8 +317,8 @@ class Ledger(Writes):
     def compact(self, table: str | None = None, apply: bool = False, *, now: bool = False) -> list[Compacted]:
         """Write the small files of a table together, or of all tables, one round each, with the same rows. A dry run unless `apply`.
 
-        With `now` also those of partitions that were written just now. Raises NotFound for a table that is not there; what keeps a table from
-        it is the `problem` of what it did.
+        With `now` also those of partitions that were written just now. Raises NotFound for a table that is not there; what keeps a
+        table from it is the `problem` of what it did.
         """
         return self.compaction.compact([table] if table else [], apply=apply, now=now, trigger="api")
 

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import random
+import sys
 import threading
 from collections.abc import Callable, Iterator
 from concurrent.futures import Future, ThreadPoolExecutor
@@ -15,11 +16,13 @@ import pytest
 from pyarrow import parquet
 
 from integration.compacting import eager
+from integration.waiting import until
 from lakeledger import Ledger, clock
-from lakeledger.cli.compact import print_compacted
+from lakeledger.cli.compact import print_bars
 from lakeledger.commit import commit
 from lakeledger.lake import open_format
 from lakeledger.lake.storage import Storage
+from lakeledger.maintenance.compaction import Compacted
 from lakeledger.tables import Change, Layout, NewFile, parse_name
 
 if TYPE_CHECKING:
@@ -28,12 +31,9 @@ if TYPE_CHECKING:
 TABLE = parse_name("silver.readings")
 PARTITIONS, FILES, ROWS = 10, 50, 4
 IDS = PARTITIONS * FILES * ROWS
-SCHEMA = {
-    "type": "struct",
-    "fields": [
-        {"name": name, "type": type_, "nullable": True, "metadata": {}} for name, type_ in (("id", "long"), ("day", "string"), ("value", "long"))
-    ],
-}  # fmt: skip
+COLUMNS = {"id": "long", "day": "string", "value": "long"}
+FIELDS = [{"name": name, "type": type_, "nullable": True, "metadata": {}} for name, type_ in COLUMNS.items()]
+SCHEMA = {"type": "struct", "fields": FIELDS}
 
 
 def day_of(number: int) -> str:
@@ -99,14 +99,17 @@ def test_many_small_files_become_few_while_writers_write(lake: Ledger, spark: Sp
         lake.merge(spark.createDataFrame(rows, "id long, day string, value long"), str(TABLE), keys=["id"])
         oracle.update({each: value for each, _, value in rows})
 
-    compaction, rounds = eager(lake, min_files=5), []
+    # Rounds of two partitions, so that writers commit between them, and in the middle of them.
+    compaction = eager(lake, min_files=5, target_bytes=100_000, round_bytes=120_000)
+    rounds: list[Compacted] = []
     with without_pause(append, merge) as often:
-        while len(rounds) < 8 and first & set(lake.tables.view(str(TABLE)).file_paths):
+        while len(rounds) < 12 and len(first & set(lake.tables.view(str(TABLE)).file_paths)) > FILES:
             rounds += compaction.compact([str(TABLE)], apply=True)
-        assert sum(each.groups_done for each in rounds) >= PARTITIONS - 2
-    assert min(often) >= 1  # and none of them failed
-    rounds += compaction.compact([str(TABLE)], apply=True)
-    assert rounds[-1].problem is None
+        until(lambda: min(often) >= 3, "writers go on")
+    assert sum(each.groups_done for each in rounds) >= PARTITIONS - 1  # and no writer failed
+    while (done := compaction.compact([str(TABLE)], apply=True)[0]).plan.groups:
+        rounds.append(done)
+        assert done.problem is None
     assert compaction.compact([str(TABLE)])[0].plan.groups == ()
     assert not first & set(lake.tables.view(str(TABLE)).file_paths)
     assert {row["id"]: row["value"] for row in lake.read(str(TABLE)).collect()} == oracle
@@ -115,6 +118,6 @@ def test_many_small_files_become_few_while_writers_write(lake: Ledger, spark: Sp
     failed = [run for run in lake.runs.list(limit=500) if run.status == "FAILED" and run.run_kind != "maintenance"]
     assert failed == []
     with capsys.disabled():
-        print(f"\n{often[0]} appends and {often[1]} merges meanwhile, in {len(rounds)} rounds:")
-        for each in (rounds[0], rounds[-1]):
-            print_compacted(each)
+        sys.stdout.write(f"\n{often[0]} appends and {often[1]} merges while {len(rounds)} rounds were made:\n")
+        print_bars("before the first round", rounds[0].before)
+        print_bars("after the last one", rounds[-1].after)

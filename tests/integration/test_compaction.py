@@ -24,6 +24,7 @@ from lakeledger.config import CompactionSettings
 from lakeledger.maintenance.compaction import pipeline_of
 from lakeledger.names import parse_name
 from lakeledger.pipelines import write
+from lakeledger.pipelines.claiming import claimed
 
 if TYPE_CHECKING:
     from pyspark.sql import SparkSession
@@ -189,7 +190,7 @@ def test_what_a_writer_is_rewriting_is_left_alone_so_that_it_never_plans_again(p
 
 def test_a_writer_who_lost_to_a_compaction_once_does_not_lose_again(people: Ledger, monkeypatch: pytest.MonkeyPatch) -> None:
     """A compaction can be faster only between the comparison of keys and the claim, before anything is written."""
-    inner, tried, problems = write.claimed, [], []
+    inner, tried, problems = claimed, [], []
 
     def late(*arguments: Any) -> Any:
         tried.append(arguments)

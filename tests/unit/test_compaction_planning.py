@@ -119,8 +119,11 @@ def test_neighbours_by_key_are_written_together() -> None:
     [
         ([file(n, 90 * KB) for n in range(9)], "none of its 9 files is smaller than 75.0 kB"),
         ([file(n) for n in range(3)], "3 small files since the last compaction: it is worth the work from 5 on (min_files)"),
-        ([file(n) for n in range(5)] + [file(n, 90 * KB) for n in range(5, 99)], "only 5 of its 99 files are small: it is worth the work from 10% on (min_share)"),
-        ([file(n, packed_for=100 * KB) for n in range(9)], "its 9 small files were compacted before, and none has come since"),
+        (
+            [file(n, KB if n < 5 else 90 * KB) for n in range(99)],
+            "only 5 of its 99 files are small: it is worth the work from 10% on (min_share)",
+        ),
+        ([file(n, packed_for=100 * KB) for n in range(9)], "all of its small files (9) were compacted before, and none has come since"),
         (
             [file(n, added_at=NOW - timedelta(seconds=20)) for n in range(9)],
             "it was written 20 s ago: it is left alone until it is quiet for 300 s (quiet_seconds) or has 20 small files (hot_files)",
@@ -128,7 +131,7 @@ def test_neighbours_by_key_are_written_together() -> None:
         ([file(n, held_by="r1") for n in range(9)], "run r1 is just rewriting its files, and a writer goes first"),
         ([file(n, 74 * KB) for n in range(9)], "no two of its 9 small files make one of 100 kB without writing a far bigger one again"),
     ],
-)  # fmt: skip
+)
 def test_it_says_why_a_partition_is_left_alone(files: list[SmallFile], why: str) -> None:
     plan = plan_compaction(files, RULES, NOW)
     assert (plan.groups, [each.why for each in plan.left]) == ((), [why])

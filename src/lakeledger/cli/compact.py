@@ -96,7 +96,7 @@ def print_bars(title: str, bars: Sequence[dict[str, int | None]]) -> None:
     show.print_table(["size of file", ">files", ">bytes", ""], rows, title)
 
 
-def _first(rows: list[tuple[str, ...]]) -> list[tuple[str, ...]]:
+def _first(rows: Sequence[tuple[str, ...]]) -> Sequence[tuple[str, ...]]:
     if len(rows) <= LINES:
         return rows
     more: tuple[Any, ...] = (f"… {len(rows) - LINES:,} more: --json shows all", *[""] * (len(rows[0]) - 1))

@@ -37,7 +37,8 @@ BAR_WIDTH = 40
 # Variables that the demo ignores, but every other command does not.
 ELSEWHERE = ("LAKELEDGER_URL", "LAKELEDGER_WAREHOUSE", "LAKELEDGER_TENANT")
 SHAPE = (
-    '{"tables", "runs", "positions": rows of each, "compacted": {table: {"files_before", "files_after"}}, "customer_events": {"events", "in_order", "late", "duplicates", "deletes", "bad"}, '
+    '{"tables", "runs", "positions": rows of each, "compacted": {table: {"files_before", "files_after"}}, '
+    '"customer_events": {"events", "in_order", "late", "duplicates", "deletes", "bad"}, '
     '"location": {"ledger", "warehouse", "landing", "pipeline"}}'
 )
 

@@ -101,8 +101,7 @@ class Compactor(Component):
 
     def _work(self, table_id: str, name: TableName) -> None:
         try:
-            act = {"trigger": "scheduler", "by": self.name}
-            (done,) = self._compaction.compact([str(name)], apply=True, stop=lambda: self._closed, **act)
+            (done,) = self._compaction.compact([str(name)], apply=True, trigger="scheduler", by=self.name, stop=lambda: self._closed)
             problem = done.problem
         except Exception as error:  # noqa: BLE001 - the outermost place of a worker
             problem = str(error)

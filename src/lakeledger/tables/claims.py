@@ -38,8 +38,9 @@ def holders(tx: Transaction, table: Table, paths: Iterable[str], besides: str | 
     """Of these files those that runs under way have claimed, with the run; but not those of one run `besides`."""
     wanted, found = set(paths), dict[str, str]()
     for row in tx.all(sql.claims, table_id=table.table_id):
-        if row["run_id"] != besides:
-            found.update(dict.fromkeys(wanted.intersection(row["paths"]) if row["paths"] else wanted, row["run_id"]))
+        run_id: str = row["run_id"]
+        if run_id != besides:
+            found.update(dict.fromkeys(wanted.intersection(row["paths"]) if row["paths"] else wanted, run_id))
     return found
 
 

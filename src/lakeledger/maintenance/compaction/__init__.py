@@ -81,8 +81,8 @@ class Compaction:
     ) -> list[Compacted]:
         """One round for these tables, or for all: each is a run of its own, and what keeps one from it is its `problem`.
 
-        A dry run unless `apply`. With `now` also partitions are compacted that were written just now. It ends after the commit that is under way when `stop` says so. Raises NotFound for a table that is not
-        there.
+        A dry run unless `apply`. With `now` also partitions are compacted that were written just now. It ends after the commit that is
+        under way when `stop` says so. Raises NotFound for a table that is not there.
         """
         if now:
             calm = replace(self, _settings=replace(self._settings, quiet_seconds=0))

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from datetime import datetime, timedelta
@@ -136,7 +137,8 @@ def _of_partition(name: str, files: list[SmallFile], settings: CompactionSetting
     bins = [_without_giants(each) for each in _packed(small, settings.target_bytes)]
     worth = [each for each in bins if sum(file.packed_for < settings.target_bytes for file in each) > 1]
     if not worth:
-        why = f"no two of its {_count(len(small), 'small file')} make one of {size_text(settings.target_bytes)} without writing a far bigger one again"
+        size = size_text(settings.target_bytes)
+        why = f"no two of its {_count(len(small), 'small file')} make one of {size} without writing a far bigger one again"
         return LeftOut(name, len(files), why)
     return [Group(name, tuple(each), _why(each, limit, settings)) for each in worth]
 
@@ -145,16 +147,16 @@ def _why_not(
     files: Sequence[SmallFile],
     small: Sequence[SmallFile],
     fresh: Sequence[SmallFile],
-    held: set[str | None],
+    held: set[str],
     settings: CompactionSettings,
 ) -> str | None:
     """Why a partition is not worth it; None if it may be."""
     if held and len(fresh) < settings.min_files:
-        return f"run {min(filter(None, held))} is just rewriting its files, and a writer goes first"
+        return f"run {min(held)} is just rewriting its files, and a writer goes first"
     if not small:
         return f"none of its {_count(len(files), 'file')} is smaller than {size_text(round(settings.target_bytes * settings.small_share))}"
     if not fresh:
-        return f"its {_count(len(small), 'small file')} were compacted before, and none has come since"
+        return f"all of its small files ({len(small):,}) were compacted before, and none has come since"
     if len(fresh) < settings.min_files:
         return (
             f"{_count(len(fresh), 'small file')} since the last compaction: it is worth the work from {settings.min_files} on (min_files)"
@@ -230,7 +232,7 @@ def _comparable(value: Any, number: float | None) -> tuple[int, float, str]:
     """A bound among its like: numbers, then texts, then what has none."""
     if number is not None:
         return 0, number, ""
-    if isinstance(value, int | float) and value == value:
+    if isinstance(value, int | float) and not math.isnan(value):
         return 0, float(value), ""
     return (1, 0.0, value) if isinstance(value, str) else (2, 0.0, "")
 
