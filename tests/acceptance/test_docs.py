@@ -71,7 +71,7 @@ def test_the_guide_to_other_engines_runs_and_its_names_are_there(
     run_page("docs/guides/publishing.md", tmp_path, monkeypatch)
     guide = (ROOT / "docs/guides/publishing.md").read_text()
     places = re.findall(r"^\| `.*\| `(lakeledger\.\S+)` \|$", guide, re.MULTILINE)
-    assert len(places) == 9
+    assert len(places) >= 10
     for place in places:
         parts = place.split(".")
         depth = next(depth for depth in range(len(parts), 0, -1) if find_spec_of(".".join(parts[:depth])))

@@ -39,7 +39,7 @@ def actions(ledger: Ledger, folder: Path, base: DataFrame, become: int, number: 
     ledger.append(base, f"bench.{name}")
     ledger.settle()
     # As large as it takes to make so many files of them.
-    target = ledger.tables.get(f"bench.{name}").total_size // become + 1
+    target = ledger.tables.get(f"bench.{name}").total_size * 11 // (10 * become)
     compaction = replace(ledger.compaction, _settings=CompactionSettings(target_bytes=target, small_share=1.0, quiet_seconds=0))
     for side in ("min", "max"):
         spark.conf.set(f"spark.databricks.delta.optimize.{side}FileSize", str(target))
