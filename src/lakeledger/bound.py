@@ -41,6 +41,11 @@ class TenantLedger(Ledger):
         """The Spark session of the whole ledger, started when it is first asked for."""
         return self._whole.spark
 
+    @property
+    def has_spark(self) -> bool:
+        """Whether the whole ledger has a Spark session."""
+        return self._whole.has_spark
+
     def close(self) -> None:
         """Finish what runs in the background for this tenant. The ledger itself stays open: others use it. Raises as `Ledger.close`."""
         self.close_writers()

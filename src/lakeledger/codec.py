@@ -79,3 +79,13 @@ def _plain(value: Any) -> Any:
     if isinstance(value, set | frozenset):
         return sorted(value)
     raise TypeError(f"{type(value).__name__} cannot be written as JSON: {value!r}")
+
+
+def size_text(number: int) -> str:
+    """A number of bytes as people read it: 1.2 MB."""
+    amount = float(number)
+    for unit in ("B", "kB", "MB", "GB", "TB"):
+        if amount < 999.5:
+            return f"{amount:,.0f} {unit}" if unit == "B" or amount >= 99.95 else f"{amount:.1f} {unit}"
+        amount /= 1000
+    return f"{amount:,.1f} PB"

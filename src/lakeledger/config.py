@@ -69,6 +69,17 @@ _SECTIONS: dict[str, dict[str, Any]] = {
         "lease_seconds": _NUMBER,
         "alarm_seconds": _NUMBER,
     },
+    "compaction": {
+        "target_bytes": int,
+        "small_share": _NUMBER,
+        "min_files": int,
+        "min_share": _NUMBER,
+        "quiet_seconds": _NUMBER,
+        "hot_files": int,
+        "round_bytes": int,
+        "background": str,
+        "workers": int,
+    },
     "subscribers": {},
     "capture": {"mask": list, "unmask": list, "record_bytes": int, "retry_seconds": _NUMBER, "retry_cap_seconds": _NUMBER},
 }
@@ -251,6 +262,42 @@ class AsthaSettings:
 
 
 @dataclass(frozen=True)
+class CompactionSettings:
+    """When small files are written together, how big the new ones are, and where that happens by itself."""
+
+    target_bytes: int = _setting("how big files are to be", 128_000_000)
+    small_share: float = _setting("a file is small if it is smaller than this share of `target_bytes`", 0.75)
+    min_files: int = _setting("how many small files a partition has at least before it is worth the work", 5)
+    min_share: float = _setting("which share of the files of a partition is small at least before it is worth the work", 0.1)
+    quiet_seconds: float = _setting("a partition that was written in the last so many seconds is left alone", 300.0)
+    hot_files: int = _setting("unless it has so many small files", 20)
+    round_bytes: int = _setting("how much one round reads of a table; the rest waits for the next one", 10_000_000_000)
+    background: str = _setting(
+        "whether components compact by themselves: `auto`, in a process that has a Spark session; `start`, which starts one; `off`", "auto"
+    )
+    workers: int = _setting("how many tables are compacted at the same time in the background", 1)
+
+    def __post_init__(self) -> None:
+        if self.target_bytes < 1:
+            raise Invalid(f"compaction.target_bytes must be positive, not {self.target_bytes}")
+        for name in ("small_share", "min_share"):
+            if not 0 <= getattr(self, name) <= 1:
+                raise Invalid(f"compaction.{name} must be from 0 to 1, not {getattr(self, name)}")
+        if self.min_files < 2:
+            raise Invalid(f"compaction.min_files must be at least 2, not {self.min_files}: one file is not written together with itself")
+        if not 0 <= self.quiet_seconds < float("inf"):
+            raise Invalid(f"compaction.quiet_seconds must not be negative, not {self.quiet_seconds}")
+        if self.hot_files < self.min_files:
+            raise Invalid(f"compaction.hot_files must be at least min_files ({self.min_files}), not {self.hot_files}")
+        if self.round_bytes < self.target_bytes:
+            raise Invalid(f"compaction.round_bytes must be at least target_bytes ({self.target_bytes}), not {self.round_bytes}")
+        if self.background not in ("auto", "start", "off"):
+            raise Invalid(f"compaction.background must be auto, start or off, not {self.background!r}")
+        if self.workers < 1:
+            raise Invalid(f"compaction.workers must be at least 1, not {self.workers}")
+
+
+@dataclass(frozen=True)
 class Settings:
     """Everything a ledger needs to open. Relative paths are relative to `base`, the folder of the settings `file` if there is one."""
 
@@ -277,6 +324,7 @@ class Settings:
     costs: CostSettings = field(default_factory=CostSettings)
     control: ControlSettings = field(default_factory=ControlSettings)
     astha: AsthaSettings = field(default_factory=AsthaSettings)
+    compaction: CompactionSettings = field(default_factory=CompactionSettings)
     subscribers: Mapping[str, str] = _setting('who hears of changes besides lakeledger\'s own components: `name = "module:Class"`', dict)
     base: Path = field(default_factory=Path.cwd)
     file: Path | None = None
@@ -403,6 +451,7 @@ def read_file(path: Path) -> Settings:
             costs=CostSettings(**sections["costs"]),
             control=ControlSettings(**sections["control"]),
             astha=AsthaSettings(**sections["astha"]),
+            compaction=CompactionSettings(**sections["compaction"]),
             subscribers=sections["subscribers"],
             base=path.parent.resolve(),
             file=path,

@@ -28,6 +28,7 @@ if TYPE_CHECKING:
 
     from lakeledger.control.documents import Document, Module
     from lakeledger.jobs.scheduler import Due, Outcome
+    from lakeledger.maintenance.compaction import Compacted, Compaction
     from lakeledger.pipelines import Context
     from lakeledger.pipelines.own_session import Sessions
     from lakeledger.pipelines.preview import Preview
@@ -123,6 +124,11 @@ class Ledger(Writes):
                     raise Unavailable(ENDED)
                 self._spark = (self._start_spark or session.open_session)(spark_settings(self.settings))
             return self._spark
+
+    @property
+    def has_spark(self) -> bool:
+        """Whether there is a Spark session in this process: it was given to the ledger, or started for work that needed it."""
+        return self._spark is not None
 
     def run(
         self,
@@ -306,6 +312,21 @@ class Ledger(Writes):
         found = batches(waiting(self.store, Filter(schema, table, fingerprint), letters, limit))
         context, values = replace(self.context(), base=base), {name: str(value) for name, value in (parameters or {}).items()}
         return [replay_declared(context, batch, modules, values, dry_run=dry_run) for batch in found]
+
+    @property
+    def compaction(self) -> Compaction:
+        """What makes few files of many small ones."""
+        from lakeledger.maintenance.compaction import Compaction
+
+        return Compaction(self.store, self.settings.compaction, self.run, self.runs.recover, self.context)
+
+    def compact(self, table: str | None = None, apply: bool = False, *, now: bool = False) -> list[Compacted]:
+        """Write the small files of a table together, or of all tables, one round each, with the same rows. A dry run unless `apply`.
+
+        With `now` also those of partitions that were written just now. Raises NotFound for a table that is not there; what keeps a
+        table from it is the `problem` of what it did.
+        """
+        return self.compaction.compact([table] if table else [], apply=apply, now=now, trigger="api")
 
     def run_job(self, due: Due) -> Outcome:
         """Carry out a run of a local job, for a `Scheduler`. Raises Invalid, or Conflict if its module is running already."""

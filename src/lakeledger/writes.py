@@ -50,6 +50,7 @@ class Writes(Slices):
         batch_id: Id | None = None,
         format: str | None = None,
         partition_by: Sequence[str] | None = None,
+        sort_by: Sequence[str] | None = None,
         evolve: bool = False,
         base_version: int | None = None,
         metadata: str | None = None,
@@ -59,7 +60,8 @@ class Writes(Slices):
         With a `batch_id` the same batch is applied once, however often it is tried. With a `position`, rows that bring the
         source to where it already stands are the same batch. With a `base_version`, the version of the table that the rows were
         computed from, Conflict (retryable) is raised if the table has moved since. `metadata` says when other engines see the rows:
-        `sync`, `async` or `off`; by default as the table says, or the ledger.
+        `sync`, `async` or `off`; by default as the table says, or the ledger. `sort_by` is the order that compactions give the table's
+        files from then on.
         Raises Invalid, Conflict, Fenced or Failed; then nothing is visible, unless a Failed says that the outcome is unknown.
         """
         from lakeledger.pipelines.apply import Write
@@ -69,6 +71,7 @@ class Writes(Slices):
             table=parse_name(table),
             format=format,
             partition_by=_names(partition_by),
+            sort_by=_names(sort_by),
             evolve=evolve,
             base_version=base_version,
             batch_id=_text(batch_id),
@@ -88,6 +91,7 @@ class Writes(Slices):
         batch_id: Id | None = None,
         format: str | None = None,
         partition_by: Sequence[str] | None = None,
+        sort_by: Sequence[str] | None = None,
         base_version: int | None = None,
         metadata: str | None = None,
     ) -> Committed:
@@ -105,6 +109,7 @@ class Writes(Slices):
             base_version=base_version,
             format=format,
             partition_by=_names(partition_by),
+            sort_by=_names(sort_by),
             batch_id=_text(batch_id),
             position=as_advance(position),
             metadata=metadata,
@@ -126,6 +131,7 @@ class Writes(Slices):
         batch_id: Id | None = None,
         format: str | None = None,
         partition_by: Sequence[str] | None = None,
+        sort_by: Sequence[str] | None = None,
         evolve: bool = False,
         metadata: str | None = None,
     ) -> Committed:
@@ -140,7 +146,7 @@ class Writes(Slices):
         from lakeledger.pipelines.apply import Changes
 
         changes = Changes(tuple(keys), sequence_by, unique=unique, allow_empty=allow_empty)
-        return self._change(frame, table, mode, changes, position, run, batch_id, format, partition_by, evolve, metadata)
+        return self._change(frame, table, mode, changes, position, run, batch_id, format, partition_by, sort_by, evolve, metadata)
 
     def apply_changes(
         self,
@@ -163,6 +169,7 @@ class Writes(Slices):
         batch_id: Id | None = None,
         format: str | None = None,
         partition_by: Sequence[str] | None = None,
+        sort_by: Sequence[str] | None = None,
         evolve: bool = False,
         metadata: str | None = None,
     ) -> Committed:
@@ -189,7 +196,7 @@ class Writes(Slices):
             unset=unset,
             quarantine=True,
         )
-        return self._change(frame, table, changes.mode, changes, position, run, batch_id, format, partition_by, evolve, metadata)
+        return self._change(frame, table, changes.mode, changes, position, run, batch_id, format, partition_by, sort_by, evolve, metadata)
 
     def delete(self, table: str, where: str, *, run: ActiveRun | ActiveStep | None = None, metadata: str | None = None) -> Committed:
         """Delete the rows for which a condition in SQL is true. Files that have none of them are left as they are.
@@ -215,6 +222,7 @@ class Writes(Slices):
         run: ActiveRun | ActiveStep | None = None,
         format: str | None = None,
         partition_by: Sequence[str] | None = None,
+        sort_by: Sequence[str] | None = None,
         window: tuple[Any, Any] | None = None,
         full_refresh: bool = False,
     ) -> Loaded:
@@ -229,7 +237,8 @@ class Writes(Slices):
         from lakeledger.pipelines.load import load
         from lakeledger.pipelines.sources import Wanted
 
-        into = Write(parse_name(table), mode, format=format, partition_by=_names(partition_by), changes=changes, source=source.name)
+        by, order = _names(partition_by), _names(sort_by)
+        into = Write(parse_name(table), mode, format=format, partition_by=by, sort_by=order, changes=changes, source=source.name)
         asked = codec.to_plain({"from": window[0], "to": window[1]}) if window else {}
         with self._right(into.table, run, "backfill" if window else "pipeline", asked) as fence:
             context = self.context()
@@ -335,6 +344,7 @@ class Writes(Slices):
         batch_id: Id | None,
         format: str | None,
         partition_by: Sequence[str] | None,
+        sort_by: Sequence[str] | None,
         evolve: bool,
         metadata: str | None,
     ) -> Committed:
@@ -346,6 +356,7 @@ class Writes(Slices):
             mode=mode,
             format=format,
             partition_by=_names(partition_by),
+            sort_by=_names(sort_by),
             evolve=evolve,
             batch_id=_text(batch_id),
             position=as_advance(position),

@@ -211,9 +211,16 @@ def test_more_days_are_added_and_fewer_take_none_away(folder: Path, spark: Spark
     assert load(folder, 1, spark) == []
 
 
-def test_reports_are_made_every_sunday_and_at_the_end(folder: Path, spark: SparkSession) -> None:
+def test_reports_are_made_every_sunday_and_at_the_end_and_daily_files_become_few(folder: Path, spark: SparkSession) -> None:
     done = load(folder, 8, spark)
     assert [str(each.day) for each in done if each.run.pipeline_id == "shop_reports"] == ["2026-06-07", "2026-06-08"]
+    with demo.open(folder, 8, spark) as opened:
+        opened.compact()
+        assert opened.compacted() == {"bronze.orders": (8, 1)}  # lines are partitioned by day: one file each
+        opened.check()
+        assert opened.reports_are_current()
+        assert opened.compact() == []
+    assert load(folder, 8, spark) == []
 
 
 def test_a_table_that_is_not_what_the_shop_made_fails_loudly(folder: Path, spark: SparkSession) -> None:

@@ -3,6 +3,7 @@
 python child.py crash URL WAREHOUSE MODE DOCUMENT POINT    runs the document's modules and dies by SIGKILL at the point
 python child.py follow URL WAREHOUSE SOURCE TABLE MODE     loads a table of PostgreSQL by its watermark again and again
 python child.py changes CASES                              applies the second batch of each up to its point; dies when all are there
+python child.py compact CASES                              compacts a table of each up to its point; dies when all are there
 python child.py replay URL WAREHOUSE DOCUMENT POINT        replays quarantined rows and dies by SIGKILL at the point
 python child.py serve                                      does what it is told: one JSON object per line in, one per line out
 """
@@ -22,7 +23,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any, cast
 
 import lakeledger
-from integration import histories
+from integration import compacting, histories
 from integration.source_database import changes_of, followed
 from lakeledger import LakeledgerError, Settings, SparkSettings, failpoints
 from lakeledger.control import documents
@@ -53,7 +54,26 @@ def follow(url: str, warehouse: str, source_url: str, table: str, mode: str) -> 
 
 def changes(cases: str) -> None:
     known = [histories.Case(**case) for case in json.loads(cases)]
-    session, mine, all_are_there = spark("local[4]"), threading.local(), threading.Barrier(len(known))
+
+    def apply(case: histories.Case, session: SparkSession) -> None:
+        with case.open(session) as ledger:
+            case.apply(ledger, session, 2)
+
+    all_to_their_points([(case.point, partial(apply, case)) for case in known])
+
+
+def compact(cases: str) -> None:
+    def work(case: dict[str, str], session: SparkSession) -> None:
+        settings = Settings(case["url"], case["warehouse"], case["tenant"], metadata="sync")
+        with lakeledger.open(settings, spark=session) as ledger:
+            compacting.compact(ledger, "t")
+
+    all_to_their_points([(case["point"], partial(work, case)) for case in json.loads(cases)])
+
+
+def all_to_their_points(work: list[tuple[str, Callable[[SparkSession], None]]]) -> None:
+    """Do all of it at once, each up to its point; when all are there, the process is killed."""
+    session, mine, all_are_there = spark("local[4]"), threading.local(), threading.Barrier(len(work))
     kill_at(failpoints.MID_WRITE)
     kill_when_files_appear = failpoints.armed[failpoints.MID_WRITE]
 
@@ -65,17 +85,16 @@ def changes(cases: str) -> None:
         elif point in (mine.point, failpoints.AFTER_WRITE if mine.point == failpoints.MID_WRITE else None):
             threading.Event().wait()  # until all are killed
 
-    def apply(case: histories.Case) -> None:
-        mine.point = case.point
+    def do(point: str, one: Callable[[SparkSession], None]) -> None:
+        mine.point = point
         try:
-            with case.open(session) as ledger:
-                case.apply(ledger, session, 2)
+            one(session)
         finally:
             all_are_there.abort()
 
     failpoints.armed.update({point: partial(arrive, point) for point in failpoints.ALL})
-    with ThreadPoolExecutor(len(known)) as pool:
-        list(pool.map(apply, known))
+    with ThreadPoolExecutor(len(work)) as pool:
+        list(pool.map(lambda each: do(*each), work))
     sys.exit("somebody was never where they should be killed")
 
 
@@ -149,4 +168,4 @@ COMMANDS: dict[str, Callable[..., Any]] = {
 }
 
 if __name__ == "__main__":
-    {"serve": serve, "crash": crash, "follow": follow, "changes": changes, "replay": replay}[sys.argv[1]](*sys.argv[2:])  # type: ignore[operator]  # each takes its own
+    {"serve": serve, "crash": crash, "follow": follow, "changes": changes, "compact": compact, "replay": replay}[sys.argv[1]](*sys.argv[2:])  # type: ignore[operator]  # each takes its own

@@ -8,17 +8,14 @@ from typing import TYPE_CHECKING, Any
 
 import pytest
 
+from integration.compacting import compact
 from integration.frames import rows
 from integration.test_source_contract import OnTheTestsSpark
 from lakeledger import Invalid, Ledger
-from lakeledger.clock import now
-from lakeledger.commit import commit
 from lakeledger.pipelines.sources import Source
 from lakeledger.pipelines.sources.query import IncrementalQuery
 from lakeledger.sync import Source as SourceName
 from lakeledger.sync import VersionsPosition
-from lakeledger.tables import Change, Layout, NewFile, parse_name
-from lakeledger.tables.model import Files
 
 if TYPE_CHECKING:
     from pyspark.sql import SparkSession
@@ -51,19 +48,6 @@ def query(ledger: Ledger, text: str = LARGE, **options: Any) -> IncrementalQuery
     return IncrementalQuery(NAME, text, ledger.context(), **options)
 
 
-def compact(ledger: Ledger, table: str = "bronze.orders") -> None:
-    """What a compaction commits: the same rows in one file, and the others retired."""
-    view, name = ledger.tables.view(table), parse_name(table)
-    place = Path(view.table.location)
-    written = place / "data" / "compacted"
-    ledger.read(table).coalesce(1).write.parquet(str(written))
-    (part,) = written.glob("*.parquet")
-    file = NewFile(str(part.relative_to(place)), part.stat().st_size, view.table.row_count, "", "snappy", {}, now())
-    with ledger.run("compaction", kind="maintenance") as run, ledger.store.write() as tx:
-        retired = Files(frozenset(view.file_paths))
-        commit(tx, run.fence, [Change(name, name.folder, "replace", view.schema, Layout(), [file], retires=retired)])
-
-
 def test_only_the_rows_of_new_versions_are_read(lake: Ledger) -> None:
     add(lake, (1, 5), (2, 10))
     assert lake.load(query(lake), "silver.large").rows == 1
@@ -85,7 +69,7 @@ def test_a_compaction_is_no_news_and_hides_none(lake: Ledger) -> None:
     add(lake, (1, 10))
     lake.load(query(lake), "silver.large")
     add(lake, (2, 20))
-    compact(lake)
+    compact(lake, "bronze.orders")
     loaded = lake.load(query(lake), "silver.large")
     assert loaded.rows == 1
     assert lake.load(query(lake), "silver.large").committed is None
@@ -139,7 +123,7 @@ def test_what_has_not_been_read_does_not_expire(lake: Ledger) -> None:
     lake.load(query(lake), "silver.large")
     for number in (2, 3):
         add(lake, (number, 10 * number))
-    compact(lake)
+    compact(lake, "bronze.orders")
     lake.snapshots.set_policy("bronze", keep_versions=1, keep_for=timedelta(0), grace=timedelta(0))
     lake.maintenance.maintain(apply=True)
     kept = {each.snapshot.version: each.kept for each in lake.snapshots.list("bronze.orders")}

@@ -37,7 +37,8 @@ BAR_WIDTH = 40
 # Variables that the demo ignores, but every other command does not.
 ELSEWHERE = ("LAKELEDGER_URL", "LAKELEDGER_WAREHOUSE", "LAKELEDGER_TENANT")
 SHAPE = (
-    '{"tables", "runs", "positions": rows of each, "customer_events": {"events", "in_order", "late", "duplicates", "deletes", "bad"}, '
+    '{"tables", "runs", "positions": rows of each, "compacted": {table: {"files_before", "files_after"}}, '
+    '"customer_events": {"events", "in_order", "late", "duplicates", "deletes", "bad"}, '
     '"location": {"ledger", "warehouse", "landing", "pipeline"}}'
 )
 
@@ -66,6 +67,7 @@ def demo(folder: str, days: int, warehouse: str | None, as_json: bool) -> None:
         if as_json:
             for _ in shop.load():
                 pass
+            shop.compact()
         else:
             _load(shop)
         sold = shop.check()
@@ -91,10 +93,17 @@ def _load(shop: Demo) -> None:
         with _progress(len(missing)) as (bar, task):
             for done in shop.load():
                 _tell(done, bar, task)
+        _compact(shop)
     except KeyboardInterrupt:
         click.echo("\nInterrupted. Run the same command again: it goes on from here.", err=True)
         raise
     click.echo(err=True)
+
+
+def _compact(shop: Demo) -> None:
+    for done in shop.compact():
+        became = f"{show.plural(done.files_before, 'file')} became {done.files_after:,}"
+        click.echo(f"compacted   {done.table:20}  {became}, the same rows", err=True)
 
 
 def _start_spark(shop: Demo) -> None:
@@ -129,6 +138,7 @@ def _print_json(shop: Demo, runs: Sequence[Run]) -> None:
             "tables": shop.tables(),
             "runs": runs,
             "positions": shop.ledger.positions.list(),
+            "compacted": {name: {"files_before": before, "files_after": after} for name, (before, after) in shop.compacted().items()},
             "customer_events": counted.figures if counted else None,
             "location": _location(shop),
         }
@@ -139,6 +149,7 @@ def _print_report(shop: Demo, runs: Sequence[Run], folder: str) -> None:
     print_tables(shop.tables())
     _print_runs(runs)
     _print_positions(shop)
+    _print_compacted(shop)
     if counted := shop.customer_events():
         _print_events(counted)
         _print_history(shop, counted)
@@ -168,6 +179,12 @@ def _print_positions(shop: Demo) -> None:
         for marker in shop.ledger.positions.list()
     ]
     show.print_table(["source", "position", ">moves", "last move"], rows)
+
+
+def _print_compacted(shop: Demo) -> None:
+    if compacted := shop.compacted():
+        rows = [(name, show.count(before), show.count(after)) for name, (before, after) in sorted(compacted.items())]
+        show.print_table(["compacted", ">files before", ">files after"], rows)
 
 
 def _print_events(counted: Tally) -> None:
@@ -239,6 +256,7 @@ def _print_next(folder: str) -> None:
         "lakeledger tables history gold.daily_revenue": "each version, and the run that made it",
         "lakeledger positions show shop.orders": "how far it was read, and from which files",
         "lakeledger tables read-with polars gold.daily_revenue": "code for Polars, pyiceberg, Spark",
+        "lakeledger compact bronze.orders": "its files by size, and why none is written together now",
         "lakeledger dlq groups": "the bad events, by reason",
         "lakeledger run shop.yaml --sample 5 --module shop": "5 rows of each source into scratch tables",
         "lakeledger tables verify --all": "every file against its checksum",

@@ -208,14 +208,7 @@ def plural(number: int, noun: str) -> str:
 
 def size(number: int | None) -> str:
     """1.2 MB."""
-    if number is None:
-        return ""
-    amount = float(number)
-    for unit in ("B", "kB", "MB", "GB", "TB"):
-        if amount < 999.5:
-            return f"{amount:,.0f} {unit}" if unit == "B" or amount >= 99.95 else f"{amount:.1f} {unit}"
-        amount /= 1000
-    return f"{amount:,.1f} PB"
+    return "" if number is None else codec.size_text(number)
 
 
 def duration(milliseconds: float | None) -> str:

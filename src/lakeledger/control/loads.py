@@ -53,6 +53,9 @@ class TargetConfig(Part):
     publish: tuple[Literal["iceberg", "delta"], ...] | None = Field(
         None, description="As what other engines see the table: iceberg, delta, or both. By default as the settings say."
     )
+    sort_by: tuple[Text, ...] | None = Field(
+        None, description="The order of rows in files that a compaction makes; by default that of keys."
+    )
     keys: Columns = Field((), description="The columns that identify a row, for merge, insert_only, scd2, snapshot_diff and cdc.")
     sequence_by: Columns = Field((), description="The columns that order the changes of a row: the latest wins.")
     apply_as_deletes: Line | None = Field(None, description="The SQL condition of rows that delete theirs.")

@@ -30,10 +30,13 @@ if TYPE_CHECKING:
     from pyspark.sql import SparkSession
 
     from lakeledger.control import documents
+    from lakeledger.maintenance.compaction import Compacted
 
 MAX_DAYS = 365
 DAILY, WEEKLY = "shop", "shop_reports"
 SUNDAY = 6
+# Of records about compactions.
+KIND = "compaction"
 
 
 @dataclass(frozen=True)
@@ -62,10 +65,12 @@ class Demo:
 
     def reports_are_current(self) -> bool:
         """Whether every report was made from the tables as they are now."""
-        versions = {str(table.name): table.current_version for table in self.ledger.tables.list()}
+        versions = {str(table.name): table.content_version for table in self.ledger.tables.list()}
         made = {source.target: source for source in self._module(WEEKLY).sources}
         return versions.keys() >= made.keys() and all(
-            self._has_read_events(source.source_id) if source.source_type == "files" else self._inputs(name).items() <= versions.items()
+            self._has_read_events(source.source_id)
+            if source.source_type == "files"
+            else all(versions.get(each, 0) <= version for each, version in self._inputs(name).items())
             for name, source in made.items()
         )
 
@@ -96,6 +101,15 @@ class Demo:
                 yield self._run(WEEKLY, day, reports)
         if not self.reports_are_current():
             yield self._run(WEEKLY, self.days[-1])
+
+    def compact(self) -> list[Compacted]:
+        """Write the small files of the daily loads together, where they are enough to be worth it."""
+        return [done for done in self.ledger.compact(apply=True, now=True) if done.run_id]
+
+    def compacted(self) -> dict[str, tuple[int, int]]:
+        """How many files each table that was compacted had before and after it, the last time."""
+        found = [(f"{each.target.schema}.{each.target.table}", each.payload) for each in self.ledger.records.history(KIND)]
+        return {name: (known["files_before"], known["files_after"]) for name, known in reversed(found)}
 
     def check(self) -> oracle.Figures:
         """What was sold. Raises Failed if a table does not hold what the shop made."""

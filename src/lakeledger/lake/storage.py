@@ -174,16 +174,6 @@ class Storage:
             os.fsync(file.fileno())
         return temporary
 
-    def replace(self, path: str, content: bytes) -> None:
-        """Make a small file, or another content of one that is there: whoever reads it meanwhile finds the old one or the new one."""
-        if self._opened.is_remote:
-            self.write(path, content)
-            return
-        aside = f"{path}.{clock.new_id()[-12:]}"
-        self.write(aside, content)
-        with self._telling(f"write {self.root}/{path}"):
-            self.filesystem.move(self.inner(aside), self.inner(path))
-
     def read(self, path: str) -> bytes:
         """A small file's content. Raises FileNotFoundError."""
         try:

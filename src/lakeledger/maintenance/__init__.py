@@ -10,6 +10,7 @@ if TYPE_CHECKING:
 
 def components() -> dict[str, Factory]:
     """The components that hear of changes, as what makes each from the ledger of a tenant."""
+    from lakeledger.maintenance.compactor import Compactor
     from lakeledger.maintenance.delta_updater import DeltaUpdater
     from lakeledger.maintenance.iceberg_updater import IcebergUpdater
     from lakeledger.maintenance.orchestrator import MetadataOrchestrator
@@ -20,6 +21,12 @@ def components() -> dict[str, Factory]:
 
     def delta_updater(ledger: Any) -> DeltaUpdater:
         return DeltaUpdater(ledger.store, ledger.delta)
+
+    def compactor(ledger: Any) -> Compactor:
+        settings, failures = ledger.settings.compaction, ledger.sync.background("compactor")
+        made = Compactor(ledger.store, ledger.publisher, ledger.compaction, settings, lambda: ledger.has_spark, failures)
+        ledger.at_close(made.close)
+        return made
 
     def snapshotter(ledger: Any) -> Snapshotter:
         made = Snapshotter(ledger.store, ledger.publisher)
@@ -32,6 +39,7 @@ def components() -> dict[str, Factory]:
     return {
         "iceberg_updater": iceberg_updater,
         "delta_updater": delta_updater,
+        "compactor": compactor,
         "snapshotter": snapshotter,
         "metadata_orchestrator": metadata_orchestrator,
     }

@@ -3,19 +3,12 @@
 from __future__ import annotations
 
 import logging
-import threading
-from datetime import timedelta
 
 from lakeledger.db import Store
-from lakeledger.errors import LakeledgerError
 from lakeledger.events import Event, TableFiles, TableMetadata, TableSnapshots
 from lakeledger.maintenance.due import Component, Publishes, due_in, publish_if_due
+from lakeledger.maintenance.timers import Timers
 from lakeledger.tables import store
-
-# How soon what failed at its time is tried again.
-AGAIN = timedelta(seconds=30)
-
-_log = logging.getLogger("lakeledger.snapshots")
 
 
 class Snapshotter(Component):
@@ -25,9 +18,7 @@ class Snapshotter(Component):
 
     def __init__(self, handle: Store, publisher: Publishes) -> None:
         super().__init__(handle, publisher)
-        self._lock = threading.Lock()
-        self._timers: dict[str, threading.Timer] = {}
-        self._closed = False
+        self._timers = Timers(self.look, logging.getLogger("lakeledger.snapshots"))
 
     def on_event(self, event: Event[TableMetadata | TableFiles | TableSnapshots]) -> None:
         """Show the table if it is due now, and else when it will be. Raises if that fails: it is told again later."""
@@ -41,32 +32,8 @@ class Snapshotter(Component):
             table = store.find_by_id(tx, table_id)
             wait = due_in(tx, table) if table and self._publisher.mode(tx, table) != "off" else None
         if wait is not None:
-            self._wait(table_id, wait)
+            self._timers.wait(table_id, wait)
 
     def close(self) -> None:
         """Nothing is due any more: somebody else delivers, or nobody does."""
-        with self._lock:
-            self._closed = True
-            timers = list(self._timers.values())
-        for timer in timers:
-            timer.cancel()
-        for timer in timers:
-            timer.join()
-
-    def _wait(self, table_id: str, wait: timedelta) -> None:
-        with self._lock:
-            if self._closed or table_id in self._timers:
-                return
-            timer = threading.Timer(wait.total_seconds(), self._ring, [table_id])
-            timer.daemon = True
-            self._timers[table_id] = timer
-            timer.start()
-
-    def _ring(self, table_id: str) -> None:
-        with self._lock:
-            self._timers.pop(table_id, None)
-        try:
-            self.look(table_id)
-        except LakeledgerError as error:
-            _log.warning("a table that was due could not be shown, and is tried again: %s", error)
-            self._wait(table_id, AGAIN)
+        self._timers.close()

@@ -52,6 +52,7 @@ def declared_write(declared: Declared) -> Write:
         mode,
         format=target.format,
         partition_by=target.partition_by,
+        sort_by=target.sort_by,
         evolve=target.schema_drift in ("evolve", "rescue"),
         changes=changes,
         drift=target.schema_drift,

@@ -42,13 +42,16 @@ JSON_OPTIONS = {
 class Shape:
     """What rows are to look like in files: the table's schema, the physical name of each column of the frame, and the other tables.
 
-    `keys` are physical names of columns whose bounds are kept, however many there are.
+    `keys` are physical names of columns whose bounds are kept, however many there are. `folders` are further columns of the frame, which
+    no file has: rows with other values of them are in other folders. `order` are physical names of columns by which each file is sorted.
     """
 
     schema: Schema
     columns: dict[str, str]
     others: tuple[Other, ...] = ()
     keys: tuple[str, ...] = ()
+    folders: tuple[str, ...] = ()
+    order: tuple[str, ...] = ()
 
     @property
     def stored(self) -> Schema:
@@ -68,7 +71,7 @@ class Shape:
             return split(frame, self.columns, self.others)
         if list(self.columns.values()) == frame.columns:
             return frame
-        return frame.select(*(F.col(quote(name)).alias(physical) for name, physical in self.columns.items()))
+        return frame.select(*(F.col(quote(name)).alias(physical) for name, physical in self.columns.items()), *self.folders)
 
 
 def save(
@@ -97,7 +100,8 @@ def save(
         types = observe.types(here, measures)
         given = here.observe(measured, *observe.measures(measures, types)) if measures else here
         spread, copies = by_partitions(shape.give(given), columns, partition_by, together=not placed)
-        copies = [*([MARK] if shape.others else []), *copies]
+        copies = [*([MARK] if shape.others else []), *shape.folders, *copies]
+        spread = spread.sortWithinPartitions(*map(quote, (*copies, *shape.order))) if shape.order else spread
         watched = spread.observe(seen, *observe.aggregates(columns, bounded if format_.needs_observed_bounds else ()))
         failpoints.reach(failpoints.MID_WRITE, storage.inner(folder))
         writer = watched.write.format(format_.spark_name).options(**WRITE_OPTIONS)

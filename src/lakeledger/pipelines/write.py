@@ -16,13 +16,14 @@ from lakeledger.pipelines import Context, aside
 from lakeledger.pipelines.agreed import agree
 from lakeledger.pipelines.apply import Given, Look, Outcome, Refused, Rewrite, Saved, Target, Write
 from lakeledger.pipelines.apply.ways import WAYS
+from lakeledger.pipelines.claiming import claimed
 from lakeledger.pipelines.effects import IngestionFacts, Stopwatch, Unmoved
 from lakeledger.pipelines.save import Shape, save
 from lakeledger.runs import Fence
 from lakeledger.sync import Advance
 from lakeledger.sync.positions import store as positions
 from lakeledger.tables import Change, Committed, Layout, TableMetadata, store
-from lakeledger.tables.change import check_layout, prefix_of
+from lakeledger.tables.change import check_layout, check_order, prefix_of
 from lakeledger.tables.schema import Schema, check_readable, column_names, differences, identify, reconcile
 from lakeledger.tables.verify import DATA
 
@@ -46,6 +47,7 @@ def write(context: Context, frame: DataFrame, spec: Write, fence: Fence) -> Comm
     marked = aside.mark(incoming.frame.withColumns({**look.helpers}) if look.helpers else incoming.frame, asides)
     others = aside.find(context.store, marked, asides, target)
     shape = fit(column_names(incoming.schema), incoming.schema, spec, target, others)
+    check_order(spec.table, spec.sort_by or (), shape.schema)
     effects = [*spec.effects, *agreed.effects]
     given = Given(marked, spec, target, shape, fence.run_id, look.measures, tuple(others[place] for place in own))
 
@@ -63,12 +65,13 @@ def write(context: Context, frame: DataFrame, spec: Write, fence: Fence) -> Comm
         made = _with_taken(made, spec.takes()) if spec.takes else made
         changed = {change.table for change in made}
         unmoved = [Unmoved(read) for read in rewrite.beside if read.table not in changed]
-        return Planned(made, spec.moves, [*effects, *judged, *facts, *unmoved], watch)
+        return Planned(made, spec.moves, [*effects, *judged, *facts, *unmoved, *released], watch)
 
     with WAYS[spec.mode].apply(context, given) as rewrite:
         measures = rewrite.counts if rewrite.measured is not None else look.measures
         bounded = replace(shape, keys=(*shape.keys, *rewrite.keys, *rewrite.bounded))
-        made = put(context, fence, rewrite.frame, bounded, target, changes, measures, rewrite.placed)
+        with claimed(context, fence, target.table, rewrite.touches) as released:
+            made = put(context, fence, rewrite.frame, bounded, target, changes, measures, rewrite.placed)
         return made.tables[0]
 
 
@@ -226,7 +229,7 @@ def find_target(context: Context, spec: Write) -> tuple[Target, Committed | None
 
 def _layout(spec: Write, known: TableMetadata | None) -> Layout:
     current = store.layout_of(known) if known else Layout()
-    layout = Layout(spec.format or current.format, _partition_by(spec, current))
+    layout = Layout(spec.format or current.format, _partition_by(spec, current), current.sort_by)
     open_format(layout.format)
     if known and not spec.replaces_all:
         check_layout(spec.table, current, layout)
@@ -278,4 +281,5 @@ def change_of(spec: Write, target: Target, schema: Schema, outcome: Outcome, sav
         schema_version=target.metadata.schema_version if target.metadata else None,
         keys=rewrite.keys if rewrite else (),
         renames=target.renames,
+        sort_by=spec.sort_by,
     )

@@ -70,8 +70,10 @@ def rename(name: str, to: str) -> Alteration:
         if codec.fold(to) != codec.fold(name):
             _check_free(table, known, to)
         fields = [{**field, "name": to} if index == place else field for index, field in enumerate(known.schema["fields"])]
-        partition_by = tuple(to if codec.fold(each) == codec.fold(name) else each for each in known.partition_by)
-        return {"type": "struct", "fields": fields}, Layout(known.format, partition_by)
+        partition_by, sort_by = (
+            tuple(to if codec.fold(each) == codec.fold(name) else each for each in by) for by in (known.partition_by, known.sort_by)
+        )
+        return {"type": "struct", "fields": fields}, Layout(known.format, partition_by, sort_by)
 
     return alteration
 
@@ -83,6 +85,8 @@ def drop(name: str) -> Alteration:
         place = _place(table, known, name)
         if codec.fold(name) in map(codec.fold, known.partition_by):
             raise Invalid(f"{table} is partitioned by {name}: overwrite the whole table with other partitions first")
+        if codec.fold(name) in map(codec.fold, known.sort_by):
+            raise Invalid(f"{table} is sorted by {name}: give it another order first (sort_by)")
         fields = [field for index, field in enumerate(known.schema["fields"]) if index != place]
         if not shown({"fields": fields})["fields"]:
             raise Invalid(f"{name} is the only column of {table}: a table has at least one")

@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 import json
-from dataclasses import dataclass
+from collections.abc import Sequence
+from dataclasses import dataclass, replace
 from typing import Any, assert_never
 
 from lakeledger import clock, codec
@@ -29,7 +30,7 @@ from lakeledger.tables.model import (
     Table,
     TableMetadata,
 )
-from lakeledger.tables.schema import ASIDE, Schema, check_written, identify, normalise, reconcile
+from lakeledger.tables.schema import ASIDE, Schema, check_written, identify, normalise, reconcile, shown, type_text
 from lakeledger.tables.store import sql
 
 # How many files one statement registers: enough to be quick, and few enough for one document.
@@ -160,10 +161,31 @@ def foresee(change: Change, known: TableMetadata | None) -> NextSchema:
     # What is added to a table is laid out as the table is, however its columns were spelled when that was planned.
     is_kept = known is not None and change.retires != "all" and change.operation != "alter"
     layout = store.layout_of(known) if known and is_kept else change.layout
+    layout = _in_order(change, layout, schema)
     is_same = before is not None and before.schema == schema and store.layout_of(before) == layout
     is_same = is_same and before is not None and properties_after(change, before) == before.properties
     version = known.schema_version if known else 0
     return NextSchema(version if is_same else version + 1, schema, columns, layout)
+
+
+def _in_order(change: Change, layout: Layout, schema: Schema) -> Layout:
+    """The layout with the order that the change gives the table. Raises Invalid if it has no such column."""
+    if change.sort_by is not None:
+        return replace(layout, sort_by=check_order(change.table, change.sort_by, schema))
+    names = {codec.fold(field["name"]) for field in schema["fields"]}  # An overwrite may have taken columns away.
+    return replace(layout, sort_by=tuple(name for name in layout.sort_by if codec.fold(name) in names))
+
+
+def check_order(table: TableName, wanted: Sequence[str], schema: Schema) -> tuple[str, ...]:
+    """The columns to sort by, as the table spells them. Raises Invalid if it has no such column, or one that has no order."""
+    fields = {codec.fold(field["name"]): field for field in shown(schema)["fields"]}
+    for name in wanted:
+        if codec.fold(name) not in fields:
+            raise Invalid(f"{table} cannot be sorted by {name!r}: it has {', '.join(field['name'] for field in fields.values())}")
+        type_ = fields[codec.fold(name)]["type"]
+        if not isinstance(type_, str) or type_ == "variant":
+            raise Invalid(f"{table} cannot be sorted by {name}, a {type_text(type_)}: sort by columns of plain values")
+    return tuple(fields[codec.fold(name)]["name"] for name in wanted)
 
 
 def _renamed(change: Change, known: TableMetadata | None) -> TableMetadata | None:

@@ -102,8 +102,8 @@ class TableMetadata:
         if not names:
             return self
         now = {codec.fold(field["name"]): names[field["id"]] for field in self.schema["fields"] if field["id"] in names}
-        partition_by = [now.get(codec.fold(name), name) for name in self.partition_by]
-        return replace(self, schema=renamed(self.schema, names), partition_by=partition_by)
+        partition_by, sort_by = ([now.get(codec.fold(name), name) for name in by] for by in (self.partition_by, self.sort_by))
+        return replace(self, schema=renamed(self.schema, names), partition_by=partition_by, sort_by=sort_by)
 
 
 @dataclass(frozen=True)
@@ -213,10 +213,11 @@ class NewFile:
 
 @dataclass(frozen=True)
 class Layout:
-    """How a table's files are written."""
+    """How a table's files are written. `sort_by` is the order of the rows in files that a compaction makes."""
 
     format: str = "parquet"
     partition_by: tuple[str, ...] = ()
+    sort_by: tuple[str, ...] = ()
 
 
 @dataclass(frozen=True)
@@ -273,7 +274,7 @@ class Change:
     What `is_published` is seen by other engines from the same moment. `keys` are the physical names of the columns by which the table's
     rows are found, whose bounds are kept from then on. `beside` are columns of other tables that its files may have, too. `renames` are
     columns that get another name before anything else, by their ids. A table that is `adopted` begins with files of others, and its schema
-    has the ids that they have.
+    has the ids that they have. `sort_by` is the order that its files get from then on when they are compacted; without it, it stays.
     """
 
     table: TableName
@@ -296,6 +297,7 @@ class Change:
     beside: tuple[Field, ...] = ()
     adopted: Adopted | None = None
     renames: Mapping[int, str] = field(default_factory=dict)
+    sort_by: tuple[str, ...] | None = None
 
     @property
     def is_news(self) -> bool:

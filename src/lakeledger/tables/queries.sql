@@ -521,3 +521,29 @@ select t.schema_name, t.table_name, 'Delta' as format, d.problem
  where d.tenant_id = :tenant_id and d.problem is not null
  order by 1, 2, 3
  limit 1
+
+-- name: add_claim
+insert into table_claims (claim_id, tenant_id, table_id, run_id, paths, claimed_at)
+values (:claim_id, :tenant_id, :table_id, :run_id, :paths, :now)
+
+-- name: remove_claims
+delete from table_claims where tenant_id = :tenant_id and table_id = :table_id and run_id = :run_id
+
+-- name: remove_dead_claims
+delete from table_claims
+ where tenant_id = :tenant_id and table_id = :table_id
+   and not exists (select 1 from pipeline_runs r where r.pipeline_logging_id = table_claims.run_id and r.status = 'RUNNING')
+
+-- name: claims
+select c.run_id, c.paths from table_claims c
+ where c.tenant_id = :tenant_id and c.table_id = :table_id
+   and exists (select 1 from pipeline_runs r where r.pipeline_logging_id = c.run_id and r.status = 'RUNNING')
+ order by c.claim_id
+
+-- name: compactions
+-- For which size of files each compaction packed what it made, also one that has expired.
+select version, summary ->> 'target_bytes' as target_bytes from table_snapshots
+ where tenant_id = :tenant_id and table_id = :table_id and operation = 'replace'
+union all
+select version, summary ->> 'target_bytes' as target_bytes from expired_snapshots
+ where tenant_id = :tenant_id and table_id = :table_id and operation = 'replace'

@@ -102,7 +102,7 @@ def put_metadata(
         format=layout.format,
         compression=compression,
         partition_by=list(layout.partition_by),
-        sort_by=latest.sort_by if latest else [],
+        sort_by=list(layout.sort_by),
         engine_config=latest.engine_config if latest else {},
         properties={**properties},
     )
@@ -111,7 +111,7 @@ def put_metadata(
 
 def layout_of(known: TableMetadata) -> Layout:
     """How that version's files are written."""
-    return Layout(known.format, tuple(known.partition_by))
+    return Layout(known.format, tuple(known.partition_by), tuple(known.sort_by))
 
 
 def history(tx: Transaction, table: Table, limit: int | None = 100, after: str | None = None) -> Page[Snapshot]:

@@ -107,6 +107,7 @@ class Write:
     base_version: int | None = None
     format: str | None = None
     partition_by: tuple[str, ...] | None = None
+    sort_by: tuple[str, ...] | None = None
     evolve: bool = False
     batch_id: str | None = None
     position: Advance | None = None
@@ -196,7 +197,8 @@ class Rewrite:
     `reads` is the part of the table that they depend on, `beside` are those of other tables. A way of writing that adds rows of its own
     gives what was `measured` of the rows that it was given, and what it `counts` in those that it gives. Rows that are `placed` are in the
     tasks that are to write them: they are not brought together by partition. `keys` are the physical names of the columns by which the
-    table's rows are found; those and the `bounded` ones have bounds in every file.
+    table's rows are found; those and the `bounded` ones have bounds in every file. `touches` are the paths of the files that are written
+    again.
     """
 
     frame: DataFrame
@@ -208,6 +210,7 @@ class Rewrite:
     placed: bool = False
     keys: tuple[str, ...] = ()
     bounded: tuple[str, ...] = ()
+    touches: frozenset[str] = frozenset()
 
 
 @dataclass(frozen=True)

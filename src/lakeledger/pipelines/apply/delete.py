@@ -14,6 +14,7 @@ from lakeledger.names import TableName
 from lakeledger.pipelines import Context
 from lakeledger.pipelines.apply import Saved, Target
 from lakeledger.pipelines.apply.matching import Known, look_at
+from lakeledger.pipelines.claiming import claimed
 from lakeledger.pipelines.partitions import quote
 from lakeledger.pipelines.save import Shape
 from lakeledger.pipelines.sql_task import gives_other_rows_each_time
@@ -92,14 +93,15 @@ def delete(context: Context, name: TableName, where: str, fence: Fence, metadata
     _check(where)
     found = find(context, name, lambda: F.expr(where), where, metadata)
 
-    def plan(saved: Saved) -> Planned:
+    def plan(saved: Saved, effects: Sequence[Effect] = ()) -> Planned:
         told, counted = {"where": where, "deleted": found.count}, Counters(processed=found.count, deleted=found.count)
-        return Planned([found.without(saved, counters=counted, summary=told)])
+        return Planned([found.without(saved, counters=counted, summary=told)], effects=effects)
 
     if not found.split:
         return _without_files(context, fence, found.target, plan(Saved([])))
     frame, shape = found.rest()
-    return put(context, fence, frame, shape, found.target, plan, placed=True).tables[0]
+    with claimed(context, fence, found.target.table, found.hits) as released:
+        return put(context, fence, frame, shape, found.target, lambda saved: plan(saved, released), placed=True).tables[0]
 
 
 def find(context: Context, name: TableName, where: Callable[[], Column], prune_by: str, metadata: str | None = None) -> Found:

@@ -66,7 +66,7 @@ def exchange(context: Context, given: Given) -> Iterator[Rewrite]:
         summary = {"inserted": inserted, "deleted": deleted, "unchanged": gone - deleted, "exchanged_files": len(keys)}
         return Outcome(Files(frozenset(hits)) if hits else None, counters, summary)
 
-    yield Rewrite(frame, outcome, measured=_measured(given) if given.measures else None)
+    yield Rewrite(frame, outcome, measured=_measured(given) if given.measures else None, touches=frozenset(hits))
 
 
 def candidates(files: Sequence[DataFile], column: str, keys: Sequence[str]) -> list[DataFile]:

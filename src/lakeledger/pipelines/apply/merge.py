@@ -164,6 +164,7 @@ class _Plan:
             counts(),
             placed=True,
             keys=columns.key_names,
+            touches=frozenset(file.file_path for file in touched),
         )
 
     def _rows(self, files: Sequence[DataFile], places: Sequence[int]) -> DataFrame:

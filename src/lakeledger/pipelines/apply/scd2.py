@@ -153,6 +153,7 @@ class _Plan:
             placed=True,
             keys=columns.key_names,
             bounded=(columns.physical[self.place(END_AT)],),
+            touches=frozenset(file.file_path for file in touched),
         )
 
     def _is_open(self) -> Column:
