@@ -16,7 +16,9 @@ import lakeledger
 from contract.delta_tables import COLUMNS, compact, names, put
 from contract.keeping import grow_old, let_pass
 from contract.making import together, wait_until
+from contract.rebuilt import rebuilt
 from delta_readers import READERS, actions, entries, location, log, opened, seen, told
+from empty_ledgers import new_sqlite_url
 from lakeledger import Conflict, Invalid, Ledger, delta_publishing
 from lakeledger.delta_publishing import Foreign
 from lakeledger.lake.delta import OWNER
@@ -329,6 +331,20 @@ def test_a_warehouse_that_is_moved_takes_its_log_along(ledger: Ledger, tmp_path:
         assert seen(moved) == told(moved)
         assert len(entries(moved)) == 2
         assert moved.repair.verify("shop.orders").ok
+
+
+def test_a_ledger_that_was_rebuilt_goes_on_with_the_log_that_is_there(ledger: Ledger, tmp_path: Path) -> None:
+    put(ledger, (1, "a"), mode="sync")
+    ledger.publish("shop.orders", ["iceberg", "delta"])
+    put(ledger, (2, "b"), mode="sync")
+    publish(ledger)
+    (tmp_path / "anew").mkdir()
+    with rebuilt(ledger, new_sqlite_url(tmp_path / "anew")) as found:
+        assert found.publisher.formats("shop.orders") == ("iceberg", "delta")
+        put(found, (3, "c"), mode="sync")
+        found.publish("shop.orders")
+        assert [actions(entry, "txn")[0]["version"] for entry in entries(found)] == [1, 2, 3]
+        assert seen(found) == told(found, 3)
 
 
 def test_formats_that_are_none_are_refused_and_code_is_given_once_there_is_a_log(ledger: Ledger) -> None:

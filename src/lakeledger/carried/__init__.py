@@ -17,7 +17,7 @@ from lakeledger.db.queries import load
 from lakeledger.lake.iceberg import PROPERTY
 from lakeledger.sync import Advance, Source
 from lakeledger.sync.positions import store as positions
-from lakeledger.tables import Change, Files, Partitions, Table, TableMetadata, store
+from lakeledger.tables import Change, Files, Partitions, Publication, Table, TableMetadata, store
 from lakeledger.tables.change import NextSchema, foresee, prefix_of, properties_after
 from lakeledger.tables.publications import Plan
 
@@ -84,7 +84,7 @@ def carry(tx: Transaction, plan: Plan, change: Change | None = None, doing: Doin
     told = {"positions": codec.to_json([_told(move) for move in [*found, *made]])} if found or made else {}
     properties = {
         CARRIES: FORM,
-        **_own(_of_table(tx, table, plan, next_, known, seen.mode if seen else None, change)),
+        **_own(_of_table(tx, table, plan, next_, known, seen, change)),
         **_layouts(tx, table, change, plan, since, known, next_),
         **{f"{POSITION}{move['name_key']}:{move['marker_type']}": codec.to_json(_told(move)) for move in [*found, *made]},
     }
@@ -108,14 +108,15 @@ def _of_table(
     plan: Plan,
     next_: NextSchema | None,
     known: TableMetadata | None,
-    mode: str | None,
+    seen: Publication | None,
     change: Change | None,
 ) -> dict[str, str]:
     columns = next_.columns if next_ else known.columns if known else []
     return {
         "table-id": table.table_id if table else plan.step.table_id,
         "location": table.location if table else change.location if change else plan.step.location,
-        "publish-mode": mode or "",
+        "publish-mode": (seen.mode if seen else None) or "",
+        "publish-formats": codec.to_json((seen.formats if seen else None) or []),
         "columns": codec.to_json(columns),
         "created-at": codec.to_text(table.created_at if table else tx.now),
     }

@@ -81,6 +81,7 @@ def _add_table(tx: Transaction, table: Rebuilt, run_id: str) -> None:
         sql.add_publication,
         table_id=table.table_id,
         mode=table.mode,
+        formats=table.formats or None,
         version=table.current.version if table.metadata_location else 0,
         metadata_location=table.metadata_location,
         previous_metadata_location=table.previous_location,

@@ -129,6 +129,7 @@ class Rebuilt:
     location: str
     place: str
     mode: str | None
+    formats: list[str]
     created_at: datetime
     schemas: Sequence[SchemaOf]
     columns: Sequence[str]

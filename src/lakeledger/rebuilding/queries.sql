@@ -75,8 +75,8 @@ select f.id, :tenant_id, :table_id, f.file_name, f.file_path, f.file_size, :file
 
 -- name: add_publication
 insert into table_publications (
-    table_id, tenant_id, mode, version, metadata_location, previous_metadata_location, updated_at
-) values (:table_id, :tenant_id, :mode, :version, :metadata_location, :previous_metadata_location, :now)
+    table_id, tenant_id, mode, formats, version, metadata_location, previous_metadata_location, updated_at
+) values (:table_id, :tenant_id, :mode, :formats, :version, :metadata_location, :previous_metadata_location, :now)
 
 -- name: add_tag
 insert into table_tags (table_id, tenant_id, name, version, comment, created_at, created_by)

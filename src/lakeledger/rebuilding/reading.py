@@ -47,6 +47,7 @@ def read_table(found: Found) -> Rebuilt:
         location=own["location"],
         place=found.place,
         mode=own["publish-mode"] or None,
+        formats=json.loads(own.get("publish-formats", "[]")),
         created_at=codec.to_time(own["created-at"]),
         schemas=schemas,
         columns=columns,
