@@ -13,6 +13,7 @@ from typing import TYPE_CHECKING, Any
 
 import pytest
 
+from integration.compacting import compact
 from lakeledger import Failed, demo
 from lakeledger.demo import oracle, shop
 
@@ -217,6 +218,7 @@ def test_reports_are_made_every_sunday_and_at_the_end_and_daily_files_become_few
     with demo.open(folder, 8, spark) as opened:
         opened.compact()
         assert opened.compacted() == {"bronze.orders": (8, 1)}  # lines are partitioned by day: one file each
+        compact(opened.ledger, "silver.big_discounts")
         opened.check()
         assert opened.reports_are_current()
         assert opened.compact() == []

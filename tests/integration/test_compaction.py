@@ -15,7 +15,7 @@ import lakeledger
 from iceberg_readers import with_pyiceberg
 from integration.commands import answer, refused, shown
 from integration.compacting import compact, eager
-from integration.frames import FORMATS, data_files, rows
+from integration.frames import FORMATS, WEIRD, data_files, rows
 from integration.loading import HEADER, only, orders, put, run
 from integration.waiting import until
 from lakeledger import Ledger, failpoints
@@ -125,6 +125,35 @@ def test_files_of_a_source_are_found_again_and_a_sort_order_holds(sqlite_lake: L
     assert lake.tables.metadata("orders").sort_by == ["price"]  # type: ignore[union-attr]
     lake.columns.rename("orders", "price", "cost")
     assert lake.tables.metadata("orders").sort_by == ["cost"]  # type: ignore[union-attr]
+
+
+def test_every_partition_value_and_type_survives_and_so_do_rows_set_aside(sqlite_lake: Ledger, spark: SparkSession) -> None:
+    parts = spark.createDataFrame([(value,) for value in WEIRD], "part string")
+    values = [
+        "cast(1.5 as decimal(20,3)) as d",
+        "timestamp'1582-10-15 01:02:03.123456' as t",
+        "date'0001-01-01' as o",
+        "array(1, null) as a",
+        "map('k', named_struct('x', 1.0d)) as m",
+        "X'00ff' as b",
+        "cast('nan' as double) as f",
+    ]
+    for _ in range(2):
+        sqlite_lake.append(parts.selectExpr("*", *values), "odd", partition_by=["part"])
+    before, places = rows(sqlite_lake.read("odd")), {file.partition_path for file in sqlite_lake.tables.files("odd")}
+    done = compact(sqlite_lake, "odd")
+    assert (done.files_before, done.files_after) == (2 * len(places), len(places))
+    assert {file.partition_path for file in sqlite_lake.tables.files("odd")} == places
+    assert repr(rows(sqlite_lake.read("odd"))) == repr(before)  # nothing equals nan
+    # Rows that were set aside are in the place of the table that they are not in.
+    for number in range(2):
+        events = spark.sql(f"select {number} as id, 1 as seq union all select null, 1")
+        sqlite_lake.apply_changes(events, "people", keys=["id"], sequence_by="seq")
+    bad = rows(sqlite_lake.read("people__quarantine"))
+    assert compact(sqlite_lake, "people__quarantine").files_after == compact(sqlite_lake, "people").files_after == 1
+    assert (rows(sqlite_lake.read("people__quarantine")), sqlite_lake.read("people").count()) == (bad, 2)
+    sqlite_lake.settle()
+    assert sqlite_lake.tables.verify("people__quarantine").ok
 
 
 @pytest.fixture

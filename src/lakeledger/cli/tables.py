@@ -150,6 +150,8 @@ def _facts(table: Table, metadata: TableMetadata | None) -> dict[str, show.Cell 
     layout = f"{metadata.format}, {metadata.compression}" if metadata else None
     if metadata and metadata.partition_by:
         layout = f"{layout}, partitioned by {', '.join(metadata.partition_by)}"
+    if metadata and metadata.sort_by:
+        layout = f"{layout}, sorted by {', '.join(metadata.sort_by)}"
     return {
         "table": str(table.name),
         "rows": show.count(table.row_count),

@@ -209,14 +209,14 @@ def _rows(context: Context, looked: Looked, groups: Sequence[Group]) -> DataFram
 
 
 def _by_group(table: Table, groups: Sequence[Group], saved: Saved) -> dict[Group, list[NewFile]]:
-    """What was written of each group. Raises Failed if it is not the same number of rows."""
+    """What was written of each group. Raises Failed if it is not the same number of rows, or in another partition."""
     made = {}
     for number, group in enumerate(groups):
-        made[group] = [file for file in saved.files if f"/{MARK}={number}/" in file.path]
-        if (rows := sum(file.rows for file in made[group])) != group.rows:
-            raise Failed(
-                f"{rows} rows were written of {len(group.files)} files of {table.name} that have {group.rows}: nothing was changed"
-            )
+        files = made[group] = [file for file in saved.files if f"/{MARK}={number}/" in file.path]
+        if (rows := sum(file.rows for file in files)) != group.rows:
+            raise Failed(f"{rows} rows were written of files of {table.name} that have {group.rows}: nothing was changed")
+        if strange := [file.partition_path for file in files if file.partition_path != group.partition]:
+            raise Failed(f"rows of {table.name} in {group.partition} were written to {strange[0]}: nothing was changed")
     return made
 
 
