@@ -15,7 +15,7 @@ import pytest
 import lakeledger
 from contract.delta_tables import COLUMNS, compact, names, put
 from contract.keeping import grow_old, let_pass
-from contract.making import together, wait_until
+from contract.making import execute, together, wait_until
 from contract.rebuilt import rebuilt
 from delta_readers import READERS, actions, entries, location, log, opened, seen, told
 from empty_ledgers import new_sqlite_url
@@ -228,6 +228,17 @@ def test_the_log_of_somebody_else_is_left_alone_and_one_that_is_gone_is_begun_an
     put(ledger, (5, "e"))
     with pytest.raises(Foreign, match="does not have the entry 1 that the ledger wrote"):
         ledger.publish("shop.orders")
+
+
+def test_an_entry_of_another_life_of_the_ledger_is_not_taken_for_the_one_to_be_written(ledger: Ledger) -> None:
+    for number in (1, 2, 3):
+        put(ledger, (number, "a"))
+        number < 3 and publish(ledger)
+    execute(ledger, "update delta_publications set version = 1, delta_version = 0, target_version = 3, target_delta = 1")
+    with pytest.raises(Foreign, match=r"has an entry 1 that the ledger did not write \(WRITE by lakeledger\)"):
+        ledger.publish("shop.orders")
+    ledger.delta.publish("shop.orders", anew=True)
+    assert (seen(ledger), len(entries(ledger))) == (told(ledger), 3)
 
 
 def test_a_table_that_is_no_longer_published_as_delta_goes_on_where_it_was_when_it_is_again(ledger: Ledger) -> None:

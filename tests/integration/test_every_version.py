@@ -1,4 +1,4 @@
-"""Whatever happens to a table, each version that is promised reads as it was when it was made: in the ledger, through Iceberg and through Delta.
+"""Whatever happens to a table, each version that is promised reads as it was made: in the ledger, through Iceberg and through Delta.
 
 The oracle is a list of rows in Python. What happens is drawn by chance, from numbers that a failure names.
 """
