@@ -15,7 +15,8 @@ from lakeledger import codec
 from lakeledger.db import Row, Transaction
 from lakeledger.db.queries import load
 from lakeledger.lake.iceberg import PROPERTY
-from lakeledger.sync import Advance, Source
+from lakeledger.names import parse_name
+from lakeledger.sync import Advance, Source, VersionsPosition
 from lakeledger.sync.positions import store as positions
 from lakeledger.tables import Change, Files, Partitions, Publication, Table, TableMetadata, store
 from lakeledger.tables.change import NextSchema, foresee, prefix_of, properties_after
@@ -75,18 +76,19 @@ def carry(tx: Transaction, plan: Plan, change: Change | None = None, doing: Doin
     found = tx.all(sql.moves, table_id=table.table_id, since=since) if table and since < table.current_version else []
     made = _made(tx, doing, at, step.version) if doing else []
     found += _moved_since(tx, found, made, step.version)
+    moves = [{**move, "read": _read_by(tx, move)} for move in [*found, *made]]
     missed = _missed(tx, table, since, step.version)
     journal: list[Note] = [{"op": "version", **_plain(each)} for each in missed]
     name = change.table if change else table.name if table else None
     if name and not prefix_of(name, step.location):  # What is set aside in a table's place follows it, and the table has it all.
         journal += [*_read_files(tx, table, since, found, made, doing, at), *_source_schemas(tx, table, since, [*found, *made])]
     about = _of_change(tx, table, change, doing, at, since) if change and doing else _of_version(tx, table, step.version, since)
-    told = {"positions": codec.to_json([_told(move) for move in [*found, *made]])} if found or made else {}
+    told = {"positions": codec.to_json([_told(move) for move in moves])} if moves else {}
     properties = {
         CARRIES: FORM,
         **_own(_of_table(tx, table, plan, next_, known, seen, change)),
         **_layouts(tx, table, change, plan, since, known, next_),
-        **{f"{POSITION}{move['name_key']}:{move['marker_type']}": codec.to_json(_told(move)) for move in [*found, *made]},
+        **{f"{POSITION}{move['name_key']}:{move['marker_type']}": codec.to_json(_told(move)) for move in moves},
     }
     carried = replace(
         step,
@@ -123,10 +125,10 @@ def _of_table(
 
 
 def _of_change(tx: Transaction, table: Table | None, change: Change, doing: Doing, at: str, since: int) -> dict[str, str]:
-    beside = {}
+    beside: dict[str, list[Any]] = {}
     for other in doing.others:
         found = store.find(tx, other.table)
-        beside[str(other.table)] = found.current_version + 1 if found else 1
+        beside[str(other.table)] = [found.current_version + 1 if found else 1, other.snapshot_id]
     takes_along = table is not None and since < table.current_version
     beside = {**(_peers(tx, table, since) if table and takes_along else {}), **beside}
     counted = _counted(tx, table, change) if table and takes_along else {}
@@ -162,10 +164,20 @@ def _counted(tx: Transaction, table: Table, change: Change) -> dict[str, int]:
     }
 
 
-def _peers(tx: Transaction, table: Table, since: int) -> dict[str, int]:
-    """The versions of other tables that were made with those of this one."""
+def _peers(tx: Transaction, table: Table, since: int) -> dict[str, list[Any]]:
+    """The versions of other tables that were made with those of this one: the last of each, and its snapshot."""
     rows = tx.all(sql.peers, table_id=table.table_id, since=since)
-    return {f"{row['schema_name']}.{row['table_name']}": row["version"] for row in rows}
+    return {f"{row['schema_name']}.{row['table_name']}": [row["version"], row["snapshot_id"]] for row in rows}
+
+
+def _read_by(tx: Transaction, move: Row) -> dict[str, list[Any]]:
+    """The versions of tables that a query had read, by name, and their snapshots: after a rebuild, a version may be another one."""
+    read: dict[str, list[Any]] = {}
+    for name, version in move["position_data"]["versions"].items() if move["position_kind"] == VersionsPosition.kind else ():
+        table = store.find(tx, parse_name(name))
+        rows = tx.all(sql.versions, table_id=table.table_id, after=version - 1, upto=version) if table else []
+        read[name] = [version, rows[0]["snapshot_id"] if rows else None]
+    return read
 
 
 def _of_version(tx: Transaction, table: Table | None, version: int, since: int | None = None) -> dict[str, str]:
@@ -268,7 +280,7 @@ def _moved_since(tx: Transaction, found: Sequence[Row], made: Sequence[Row], ver
 def _told(move: Row) -> dict[str, Any]:
     names = ("schema_name", "table_name", "marker_type", "version", "order_key", "updated_at", "sync_run_id", "table_version")
     told = {name: move[name] for name in names}
-    more = {name: move[name] for name in ("forced", "reason", "appended_rows") if move.get(name) not in (None, False)}
+    more = {name: move[name] for name in ("forced", "reason", "appended_rows", "read") if move.get(name) not in (None, False, {})}
     return {**told, "kind": move["position_kind"], "data": move["position_data"], **more}
 
 

@@ -47,9 +47,9 @@ select * from table_metadata
 
 -- name: peers
 -- The other tables that the same commits have changed.
-select t.schema_name, t.table_name, max(o.version) as version
+select t.schema_name, t.table_name, o.version, o.snapshot_id
   from table_snapshots s
   join table_snapshots o on o.tenant_id = s.tenant_id and o.run_id = s.run_id and o.committed_at = s.committed_at and o.table_id <> s.table_id
   join tables t on t.table_id = o.table_id
  where s.tenant_id = :tenant_id and s.table_id = :table_id and s.version > :since
- group by t.schema_name, t.table_name
+ order by o.version

@@ -94,10 +94,11 @@ def plan(contents: Contents, settings: Settings) -> tuple[list[Tenant], list[Pro
     tenants = []
     for name in sorted({*read, *contents.unpublished} if read else ()):
         tables, unproven = settling.prove(read.get(name, []))
+        tables, alone = settling.hosted(tables)
         tables, behind, refused = settling.cut(tables)
         positions, unread = settling.positions(tables, refused)
         orphans = {place: _orphans(place, tables, settings) for place in sorted({table.place for table in tables})}
-        lost = [*unproven, *behind, *unread, *_never_published(name, contents), *_left_over(orphans), *_moved(tables), *NEVER]
+        lost = [*unproven, *alone, *behind, *unread, *_never_published(name, contents), *_left_over(orphans), *_moved(tables), *NEVER]
         made = sorted(tables, key=lambda table: table.name.key)
         tenants.append(Tenant(name, made, positions, settling.schemas(tables), lost, orphans))
     return tenants, problems

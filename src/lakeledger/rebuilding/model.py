@@ -61,7 +61,7 @@ class File:
 
 @dataclass(frozen=True)
 class Move:
-    """Where a source stood after a version of a table."""
+    """Where a source stood after a version of a table; of a query, which versions it had `read`, by table."""
 
     schema_name: str
     table_name: str | None
@@ -77,6 +77,7 @@ class Move:
     forced: bool = False
     reason: str | None = None
     appended_rows: int | None = None
+    read: Mapping[str, tuple[int, str | None]] = field(default_factory=dict)
 
     @property
     def source(self) -> str:
@@ -89,7 +90,7 @@ class Move:
 
 @dataclass(frozen=True)
 class Version:
-    """A version of a table. `needs` are the versions of other tables that were there when it was made."""
+    """A version of a table. `needs` are the versions of other tables, with their snapshots, that were there when it was made."""
 
     snapshot_id: str
     version: int
@@ -104,7 +105,7 @@ class Version:
     iceberg_snapshot_id: int | None = None
     publish_trigger: str | None = None
     moves: Sequence[Move] = ()
-    needs: Mapping[str, int] = field(default_factory=dict)
+    needs: Mapping[str, tuple[int, str | None]] = field(default_factory=dict)
 
 
 @dataclass(frozen=True)

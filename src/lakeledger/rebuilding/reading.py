@@ -77,13 +77,15 @@ def _version(snapshot: Mapping[str, Any]) -> Version:
         iceberg_snapshot_id=snapshot["snapshot-id"],
         publish_trigger=told.get(f"{PROPERTY}.trigger"),
         moves=moves,
-        needs={**json.loads(told.get(f"{PROPERTY}.with", "{}")), **_read_versions(moves)},
+        needs={
+            **_versions(json.loads(told.get(f"{PROPERTY}.with", "{}"))),
+            **{name: at for move in moves for name, at in move.read.items()},
+        },
     )
 
 
-def _read_versions(moves: Sequence[Move]) -> dict[str, int]:
-    """The versions of other tables that a query had read."""
-    return {table: int(version) for move in moves if move.kind == "versions" for table, version in move.data["versions"].items()}
+def _versions(told: Mapping[str, Sequence[Any]]) -> dict[str, tuple[int, str | None]]:
+    return {name: (int(version), snapshot_id) for name, (version, snapshot_id) in told.items()}
 
 
 def _move(told: Mapping[str, Any]) -> Move:
@@ -103,6 +105,7 @@ def _move(told: Mapping[str, Any]) -> Move:
         forced=bool(told.get("forced")),
         reason=told.get("reason"),
         appended_rows=told.get("appended_rows"),
+        read=_versions(told.get("read", {})),
     )
 
 

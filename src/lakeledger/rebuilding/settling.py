@@ -14,9 +14,15 @@ from lakeledger import codec
 from lakeledger.rebuilding.model import Found, Lost, Move, Position, Rebuilt, SourceFileRow, Version, plural
 from lakeledger.rebuilding.reading import read_table
 from lakeledger.sync import FilesPosition
+from lakeledger.tables.change import prefix_of
 from lakeledger.tables.model import NO_NEWS
 
 Tables = dict[str, Rebuilt]
+
+# What is published follows its commit within moments. A table that is further behind was not published with the other at all: then the
+# other does not go back for it.
+MOST_BACK = 10
+FULL_REFRESH = "load it with a full refresh: until then its load refuses to run"
 
 
 def prove(found: Sequence[tuple[Found, Rebuilt]]) -> tuple[list[Rebuilt], list[Lost]]:
@@ -26,8 +32,9 @@ def prove(found: Sequence[tuple[Found, Rebuilt]]) -> tuple[list[Rebuilt], list[L
         wanted = _wanted(table for _, table in tables.values())
         taken = False
         for key, (each, table) in list(tables.items()):
-            proven = _last([newer for newer in each.newer if newer.document["last-sequence-number"] == wanted.get(key, 0)])
-            if wanted.get(key, 0) > table.current.version and len(proven) == 1:
+            number, snapshot_id = wanted.get(key, (0, None))
+            proven = _last([newer for newer in each.newer if newer.document["last-sequence-number"] == number])
+            if number > table.current.version and len(proven) == 1 and snapshot_id in (None, read_table(proven[0]).current.snapshot_id):
                 others = tuple(newer for newer in each.newer if newer is not proven[0])
                 tables[key] = replace(proven[0], newer=others), read_table(proven[0])
                 taken = True
@@ -46,11 +53,11 @@ def _last(found: Sequence[Found]) -> list[Found]:
     return [each for each in found if each.path.rpartition("/")[2] not in logged]
 
 
-def _wanted(tables: Iterable[Rebuilt]) -> dict[str, int]:
-    wanted: dict[str, int] = {}
+def _wanted(tables: Iterable[Rebuilt]) -> dict[str, tuple[int, str | None]]:
+    wanted: dict[str, tuple[int, str | None]] = {}
     for version in (version for table in tables for version in table.versions):
-        for name, number in version.needs.items():
-            wanted[codec.fold(name)] = max(number, wanted.get(codec.fold(name), 0))
+        for name, at in version.needs.items():
+            wanted[codec.fold(name)] = max(at, wanted.get(codec.fold(name), (0, None)), key=lambda each: each[0])
     return wanted
 
 
@@ -65,6 +72,17 @@ def _unproven(table: Rebuilt, newer: Found) -> Lost:
     )
 
 
+def hosted(tables: Sequence[Rebuilt]) -> tuple[list[Rebuilt], list[Lost]]:
+    """The tables without those that live beside one which was never published: all of it is loaded again, and so is what was set aside."""
+    known = {table.name.folder for table in tables}
+    alone = [table for table in tables if prefix_of(table.name, table.location) and table.location not in known]
+    lost = [
+        Lost(str(table.name), f"it was set aside from {table.location.replace('/', '.')}, which was never published", "it is loaded again")
+        for table in alone
+    ]
+    return [table for table in tables if table not in alone], lost
+
+
 def cut(tables: Sequence[Rebuilt]) -> tuple[list[Rebuilt], list[Lost], set[tuple[str, str]]]:
     """The tables at versions that fit together, what is left out for it, and sources whose positions must not come back."""
     at: Tables = {codec.fold(str(table.name)): table for table in tables}
@@ -75,9 +93,14 @@ def cut(tables: Sequence[Rebuilt]) -> tuple[list[Rebuilt], list[Lost], set[tuple
         key, version, name, number = ahead
         table, other = at[key], at[codec.fold(name)]
         because = f"it needs version {number} of {other.name}, of which {other.current.version} is the newest that came back"
-        leaving = [each for each in table.versions if each.version >= version.version]
-        staying = [each for each in table.versions if each.version < version.version]
-        if staying and all(each.moves or each.operation in NO_NEWS for each in leaving):
+        # Versions that nobody published came with the one that was published after them, and go with it.
+        published = [each.version for each in table.versions if each.version < version.version and each.manifest_list]
+        staying = [each for each in table.versions if published and each.version <= published[-1]]
+        leaving = table.versions[len(staying) :]
+        moved = {move.table_version for each in leaving for move in each.moves}
+        missing = range(staying[-1].version + 1 if staying else 1, leaving[-1].version + 1)
+        silent = {each.version for each in (*leaving, *table.expired) if each.operation in NO_NEWS}
+        if staying and all(each in moved or each in silent for each in missing) and len(leaving) <= MOST_BACK:
             at[key] = _gone_back(table, staying[-1].version)
             numbers = ", ".join(str(each.version) for each in leaving)
             lost.append(Lost(str(table.name), f"version {numbers}: {because}", "its source loads the rows again with the next run"))
@@ -86,19 +109,29 @@ def cut(tables: Sequence[Rebuilt]) -> tuple[list[Rebuilt], list[Lost], set[tuple
         reading = [move for move in version.moves if move.kind == "versions" and name in move.data["versions"]]
         refused |= {move.key for move in reading}
         if reading:
-            fix = "load it with a full refresh: until then its load refuses to run"
-            lost.append(Lost(reading[0].source, f"its position: {because}", fix))
+            lost.append(Lost(reading[0].source, f"its position: {because}", FULL_REFRESH))
         else:
             lost.append(Lost(str(other.name), f"version {number}, made together with version {version.version} of {table.name}"))
+    for move in (move for table in at.values() for move in table.known if move.key not in refused):
+        if any(not _is_there(at.get(codec.fold(name)), *needed) for name, needed in move.read.items()):
+            refused.add(move.key)
+            lost.append(Lost(move.source, "its position: a version that it has read did not come back", FULL_REFRESH))
     return list(at.values()), lost, refused
+
+
+def _is_there(table: Rebuilt | None, number: int, snapshot_id: str | None) -> bool:
+    """Whether a table has come back with that version, and it is that very one: a rebuilt ledger may have made another of its number."""
+    if table is None:
+        return True
+    known = next((each.snapshot_id for each in (*table.versions, *table.expired) if each.version == number), snapshot_id)
+    return table.current.version >= number and snapshot_id in (None, known)
 
 
 def _ahead(at: Tables) -> Iterable[tuple[str, Version, str, int]]:
     for key, table in at.items():
         for version in table.versions:
-            for name, number in version.needs.items():
-                other = at.get(codec.fold(name))
-                if other is not None and other.current.version < number:
+            for name, (number, snapshot_id) in version.needs.items():
+                if not _is_there(at.get(codec.fold(name)), number, snapshot_id):
                     yield key, version, name, number
 
 
@@ -143,7 +176,7 @@ def positions(tables: Sequence[Rebuilt], refused: set[tuple[str, str]]) -> tuple
                 Lost(
                     last.source,
                     "its position: the list of files that it was read from did not come back as a whole",
-                    "load it with a full refresh: until then its load refuses to run",
+                    FULL_REFRESH,
                 )
             )
             continue
