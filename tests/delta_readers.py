@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import json
 from collections.abc import Callable
-from importlib.util import find_spec
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -44,9 +43,7 @@ def with_duckdb(location: str, version: int | None, _: dict[str, str] | None = N
     return session.sql(f"select * from delta_scan('{location}'{at})").to_arrow_table()
 
 
-READERS: dict[str, Reader] = {"deltalake": with_deltalake}
-if find_spec("duckdb_extension_delta"):
-    READERS["duckdb"] = with_duckdb
+READERS: dict[str, Reader] = {"deltalake": with_deltalake, "duckdb": with_duckdb}
 
 
 def location(ledger: Ledger, name: str = "shop.orders") -> str:
