@@ -475,7 +475,8 @@ def test_the_doctor_finds_a_sound_project_sound_without_starting_spark() -> None
     invoke("init")
     found = answer("doctor")
     assert found["ok"], found
-    assert [check["check"] for check in found["checks"]] == ["python", "lakeledger", "settings", "store", "warehouse", "java", "pyspark"]
+    names = ["python", "lakeledger", "settings", "store", "published", "warehouse", "java", "pyspark"]
+    assert [check["check"] for check in found["checks"]] == names
     assert {tuple(check) for check in found["checks"]} == {("check", "status", "detail", "fix")}
 
 
