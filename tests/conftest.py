@@ -38,6 +38,8 @@ LONGEST = (
     "tests/acceptance/test_chaos.py",
     "tests/acceptance/test_merge_crashes.py",
     "tests/acceptance/test_crashes.py",
+    "tests/acceptance/test_compaction_crashes.py",
+    "tests/acceptance/test_compaction.py",
     "tests/acceptance/test_watermark_crashes.py",
     "tests/acceptance/test_concurrency.py",
     "tests/integration/test_connect.py",

@@ -75,7 +75,7 @@ def carried_out(files: Sequence[SmallFile], plan: Plan, rules: CompactionSetting
     return [each for each in files if each.path not in gone] + made
 
 
-@settings(max_examples=1_000, deadline=None)
+@settings(max_examples=300, deadline=None)
 @given(FILES, SETTINGS)
 def test_every_file_is_in_one_group_at_most_and_groups_keep_within_partitions_target_and_round(
     files: list[SmallFile], rules: CompactionSettings
@@ -96,7 +96,7 @@ def test_every_file_is_in_one_group_at_most_and_groups_keep_within_partitions_ta
     assert told == {each.partition for each in files}
 
 
-@settings(max_examples=1_000, deadline=None)
+@settings(max_examples=300, deadline=None)
 @given(FILES, SETTINGS)
 def test_a_second_plan_is_empty_and_rounds_come_to_an_end(files: list[SmallFile], rules: CompactionSettings) -> None:
     whole = replace(rules, round_bytes=100_000 * KB)

@@ -45,7 +45,7 @@ def compact(options: Options, names: tuple[str, ...], apply: bool, now: bool, re
         show.print_json({"applied": apply, "tables": [each.document() for each in done]})
         return _code(done)
     for each in done:
-        if each.plan.groups or names:
+        if each.plan.groups or names or any(part.is_hot for part in each.plan.left):
             print_compacted(each)
     groups = sum(len(each.plan.groups) for each in done)
     count = show.plural(len(done), "table")
