@@ -98,7 +98,7 @@ def write(ledger: Ledger, model: Model, rows: list[Row], *, retyped: str | None 
     known = ledger.tables.metadata(NAME) if ledger.tables.find(NAME) else None
     physical = {each["name"]: each["physical_name"] for each in known.schema["fields"]} if known else {}
     if retyped and known:
-        physical[retyped] = f"{retyped}_{len(known.columns) + 1}"
+        physical[retyped] = f"{retyped}_{len(known.columns) + 1}" if retyped in known.columns else retyped
     columns = {physical.get(name, name): pa.array([row.get(name) for row in rows], TYPES[type_]) for name, type_ in model.columns.items()}
     storage, path = Storage(f"{ledger.warehouse}/{ORDERS.folder}"), f"data/run/{clock.new_id()}.parquet"
     whole = Path(storage.inner(path))

@@ -112,7 +112,8 @@ def test_everything_that_was_published_comes_back(ledger: Ledger, new_url: str) 
     schema = {"fields": [{**each, "physical_name": each["name"]} for each in fields]}
     wide = replace(first, bounds={**first.bounds, "lakeledger_hidden_sequence": {"min": 3, "max": 7, "nulls": 1}})
     load(ledger, change(ledger, wide, schema=schema, batch_id="one", summary={"source": "shop.orders"}, keys=("id",)), bad, moves=moves)
-    load(ledger, one(ledger, 3), moves=[Advance(Source("kafka", "orders"), OffsetsPosition.parse({"offsets": {"t": {"0": 5}}}))])
+    load(ledger, one(ledger, 3), moves=[Advance(Source("by", "hand"), VersionsPosition({"no table!": 3}))])
+    load(ledger, one(ledger, 4), moves=[Advance(Source("kafka", "orders"), OffsetsPosition.parse({"offsets": {"t": {"0": 5}}}))])
     ledger.snapshots.tag("shop.orders", "first", 1)
     retires = Partitions(frozenset([f"day={MONDAY}"]))
     load(ledger, change(ledger, new_file(ledger, [(5, TUESDAY, "e")]), operation="overwrite", retires=retires), moves=[_number(7)])
@@ -138,7 +139,7 @@ def test_everything_that_was_published_comes_back(ledger: Ledger, new_url: str) 
         before = ledger.tables.publication("shop.orders")
         assert published
         assert before
-        assert (published.version, published.previous_metadata_location) == (8, before.metadata_location)
+        assert (published.version, published.previous_metadata_location) == (9, before.metadata_location)
 
 
 def empty(name: str, **more: Any) -> Change:

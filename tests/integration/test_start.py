@@ -22,7 +22,7 @@ UNTIL_TOLD = {"astha"}
 # What looks at files: pyarrow reads from every store.
 ON_FILES = {
     *("tables sweep", "tables verify", "tables publish", "tables read-with", "tables register"),
-    *("snapshots create", "maintain", "db move-warehouse"),
+    *("snapshots create", "maintain", "db move-warehouse", "rebuild"),
 }
 # What is over, or not there, is refused.
 REFUSED = {"schema accept": 2, "events forget": 2, "jobs cancel": 2, "runs cancel": 1, "errors ignore": 1}

@@ -7,6 +7,7 @@ from, versions that have left the metadata, versions of source schemas) is writt
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
+from contextlib import suppress
 from dataclasses import dataclass, replace
 from datetime import UTC, datetime
 from typing import Any, Protocol, runtime_checkable
@@ -14,6 +15,7 @@ from typing import Any, Protocol, runtime_checkable
 from lakeledger import codec
 from lakeledger.db import Row, Transaction
 from lakeledger.db.queries import load
+from lakeledger.errors import Invalid
 from lakeledger.lake.iceberg import PROPERTY
 from lakeledger.names import parse_name
 from lakeledger.sync import Advance, Source, VersionsPosition
@@ -174,9 +176,10 @@ def _read_by(tx: Transaction, move: Row) -> dict[str, list[Any]]:
     """The versions of tables that a query had read, by name, and their snapshots: after a rebuild, a version may be another one."""
     read: dict[str, list[Any]] = {}
     for name, version in move["position_data"]["versions"].items() if move["position_kind"] == VersionsPosition.kind else ():
-        table = store.find(tx, parse_name(name))
-        rows = tx.all(sql.versions, table_id=table.table_id, after=version - 1, upto=version) if table else []
-        read[name] = [version, rows[0]["snapshot_id"] if rows else None]
+        with suppress(Invalid):  # A position that somebody set by hand may name what is no table here.
+            table = store.find(tx, parse_name(name))
+            rows = tx.all(sql.versions, table_id=table.table_id, after=version - 1, upto=version) if table else []
+            read[name] = [version, rows[0]["snapshot_id"] if rows else None]
     return read
 
 
