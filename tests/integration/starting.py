@@ -118,6 +118,7 @@ class Project:
             "sync recover": ([], set()),
             "sync runs": ([], set()),
             "sync stats": ([], set()),
+            "compact": ([], set()),
             "snapshots list": (["silver.orders"], set()),
             "snapshots tag": (["silver.orders", "june"], set()),
             "snapshots untag": (["silver.orders", "june"], set()),
