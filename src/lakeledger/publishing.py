@@ -363,12 +363,21 @@ class Publisher:
 
     def _end(self, effects: Sequence[Effect], made: Commit) -> None:
         if not made.applied:
-            self._discard(effects)
+            self._discard([each for each in effects if not self._is_named(each)])
             return
         for effect in effects:
             if isinstance(effect, Pointer) and (table := made.of(effect.table)):
                 self._remember(effect.staged)
                 point_hint(self._store, table.table, effect.plan.step.location, effect.staged.metadata_location, self._settings.s3)
+
+    def _is_named(self, effect: Effect) -> bool:
+        """Whether what was staged is published all the same: by a commit whose answer was lost."""
+        if not isinstance(effect, Pointer):
+            return False
+        with self._store.read() as tx:
+            table = store.find(tx, effect.table)
+            seen = store.publication(tx, table) if table else None
+        return seen is not None and seen.metadata_location == effect.staged.metadata_location
 
     def _hint_again(self, table: Table, found: Publication | None) -> None:
         """Let the hint name what is published, should whoever published it not have come so far."""

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import errno
+import json
 import random
 import threading
 from collections import Counter
@@ -102,7 +103,12 @@ def needed(ledger: Ledger, table: str) -> set[str]:
     found = {current.metadata_location, *(entry.metadata_file for entry in current.metadata.metadata_log)}
     for location in list(found):
         document = current if location == current.metadata_location else StaticTable.from_metadata(location)
+        found |= {path for path, _ in json.loads(document.properties.get("lakeledger.journal", "[]"))}
         for snapshot in document.snapshots():
             found.add(snapshot.manifest_list)
             found |= {manifest.manifest_path for manifest in snapshot.manifests(document.io)}
-    return {row["file_path"] for row in known} | {each.removeprefix("file://").removeprefix(root) for each in found}
+    return (
+        {row["file_path"] for row in known}
+        | {"metadata/version-hint.text"}
+        | {each.removeprefix("file://").removeprefix(root) for each in found}
+    )

@@ -91,6 +91,21 @@ def metadata_files(ledger: Ledger) -> set[str]:
     return {path.name for path in Path(ledger.warehouse, ORDERS.folder, "metadata").glob("*") if not path.name.endswith(HINT)}
 
 
+def test_what_a_commit_published_stays_though_its_answer_was_lost(ledger: Ledger) -> None:
+    append(ledger, (1, MONDAY, "a"))
+    with ledger.run("load") as run:
+
+        def work(changes: Sequence[Change], effects: Sequence[Effect]) -> Commit:
+            with ledger.store.write() as tx:
+                made = commit(tx, run.fence, changes, effects=effects)
+            return Commit(made.run, run.fence)  # as whoever finds, when asked again, that all is done already
+
+        ledger.publisher.commit(work, [change(ledger, new_file(ledger, [(2, MONDAY, "b")]))], [], run.id, "sync")
+    assert seen(ledger) == [1, 2]
+    append(ledger, (3, MONDAY, "c"))
+    assert seen(ledger) == [1, 2, 3]
+
+
 def test_every_change_is_seen_with_its_commit(ledger: Ledger) -> None:
     first, second = new_file(ledger, [(1, MONDAY, "a"), (2, MONDAY, None)]), new_file(ledger, [(3, TUESDAY, "c")])
     put(ledger, change(ledger, first, second))

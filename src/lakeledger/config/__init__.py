@@ -13,8 +13,46 @@ from pathlib import Path
 from typing import Any
 
 from lakeledger import locations
+from lakeledger.config.sections import (
+    AsthaSettings,
+    CaptureSettings,
+    CompactionSettings,
+    ControlSettings,
+    CostSettings,
+    RetentionSettings,
+    S3Settings,
+    SparkSettings,
+    setting,
+)
 from lakeledger.errors import Invalid
 from lakeledger.redaction import scrub
+
+__all__ = [
+    "COMPRESSIONS",
+    "DEFAULT_CONNECTIONS",
+    "DEFAULT_URL",
+    "DEFAULT_WAREHOUSE",
+    "FILE_NAME",
+    "METADATA",
+    "PUBLISHED_FORMATS",
+    "AsthaSettings",
+    "CaptureSettings",
+    "CompactionSettings",
+    "ControlSettings",
+    "CostSettings",
+    "RetentionSettings",
+    "S3Settings",
+    "Settings",
+    "SparkSettings",
+    "check_formats",
+    "check_given",
+    "check_metadata",
+    "find_file",
+    "load",
+    "read_file",
+    "s3_from",
+    "suggest",
+]
 
 FILE_NAME = "lakeledger.toml"
 DEFAULT_URL = "sqlite:///lakeledger.db"
@@ -24,7 +62,6 @@ DEFAULT_CONNECTIONS = 16
 _TENANT = re.compile(r"^[a-z][a-z0-9_]{0,62}$")
 _SUBSCRIBER = _TENANT
 _PLACE = re.compile(r"[^:\s]+:[^:\s]+")
-_ENDPOINT = re.compile(r"https?://[^/?#@\s]+/?", re.IGNORECASE)
 
 _NUMBER = (int, float)
 _EXAMPLES = {
@@ -107,213 +144,23 @@ def check_formats(formats: Iterable[str]) -> tuple[str, ...]:
     return tuple(each for each in PUBLISHED_FORMATS if each in wanted)
 
 
-def _setting(help: str, default: Any, *, repr: bool = True) -> Any:
-    """A field with the sentence that the reference shows for it."""
-    given: dict[str, Any] = {"default_factory" if callable(default) else "default": default}
-    return field(**given, repr=repr, metadata={"help": help})
-
-
-@dataclass(frozen=True)
-class SparkSettings:
-    """How to reach Spark."""
-
-    master: str = _setting("where Spark runs: `local[*]`, `spark://host:7077`", "local[*]")
-    # Not shown: its parameters may hold a token.
-    remote: str | None = _setting("a Spark Connect server, `sc://host:15002`; then `master` is not used", None, repr=False)
-    app_name: str = _setting("the name Spark shows", "lakeledger")
-    conf: Mapping[str, str] = _setting("any Spark configuration, as a table of strings", dict)
-    jars: tuple[str, ...] = _setting(
-        "what sessions that lakeledger starts take besides what the warehouse needs, of `lakeledger jars list`: `s3`, `postgresql`", tuple
-    )
-    wait_seconds: float = _setting("how long work waits for an executor of the cluster before it fails", 30.0)
-
-    def __post_init__(self) -> None:
-        if not 0 < self.wait_seconds < float("inf"):
-            raise Invalid(f"spark.wait_seconds must be positive, not {self.wait_seconds}")
-
-
-@dataclass(frozen=True)
-class S3Settings:
-    """How S3 is reached, by lakeledger and by the Spark that it starts.
-
-    Credentials are no settings: they are where every AWS tool finds them, in variables, in a profile or with the machine.
-    """
-
-    endpoint: str | None = _setting("a server other than AWS: `http://127.0.0.1:9000`; by default AWS_ENDPOINT_URL", None)
-    region: str | None = _setting("the region; by default AWS_REGION, else that of the bucket", None)
-    path_style: bool | None = _setting(
-        "whether the bucket stands in the path and not in the name of the host; by default it does where an endpoint is set", None
-    )
-
-    def __post_init__(self) -> None:
-        if self.endpoint and not _ENDPOINT.fullmatch(self.endpoint):
-            raise Invalid(f"s3.endpoint must be http://host:port or https://host, not {scrub(self.endpoint)!r}")
-
-    def resolved(self, environment: Mapping[str, str] = os.environ) -> S3Settings:
-        """With what AWS's own variables say where nothing is set."""
-        endpoint = self.endpoint or environment.get("AWS_ENDPOINT_URL_S3") or environment.get("AWS_ENDPOINT_URL")
-        region = self.region or environment.get("AWS_REGION") or environment.get("AWS_DEFAULT_REGION")
-        path_style = endpoint is not None if self.path_style is None else self.path_style
-        return S3Settings((endpoint or "").rstrip("/") or None, region or None, path_style)
-
-
-@dataclass(frozen=True)
-class RetentionSettings:
-    """How long the ledger keeps what is over. What is open, pending, running or current is never cleaned up."""
-
-    runs_days: float = _setting("runs that have ended, with their steps", 30.0)
-    errors_days: float = _setting("errors that were resolved or ignored", 30.0)
-    dead_letters_days: float = _setting("dead letters that were resolved or discarded", 30.0)
-    positions_days: float = _setting("earlier values of positions; forced ones are kept", 30.0)
-    keyed_runs_days: float = _setting(
-        "runs with an idempotency key, which is refused for as long: at least as long as you repeat work", 90.0
-    )
-    records_days: float = _setting("records, such as the volume of each load; archived schema versions are kept", 90.0)
-    changes_days: float = _setting("events of the change log; those that a subscriber has not read yet are kept", 7.0)
-    schema_versions: int = _setting("versions of a schema kept at hand; older ones become records", 10)
-
-    def __post_init__(self) -> None:
-        for name, value in vars(self).items():
-            if not 0 <= value < float("inf"):
-                raise Invalid(f"retention.{name} cannot be {value}")
-        if self.schema_versions < 1:
-            raise Invalid(f"retention.schema_versions cannot be {self.schema_versions}: the current one is always kept")
-
-    def of_days(self, days: float | None) -> RetentionSettings:
-        """So many days for runs, errors, dead letters and positions. Without a number, as it is.
-
-        Keys are kept at least as long as configured, because they keep work from being done twice; records and events as configured.
-        """
-        if days is None:
-            return self
-        keyed = max(days, self.keyed_runs_days)
-        return replace(self, runs_days=days, errors_days=days, dead_letters_days=days, positions_days=days, keyed_runs_days=keyed)
-
-
-@dataclass(frozen=True)
-class CaptureSettings:
-    """How errors and dead letters are kept, and how errors are tried again."""
-
-    mask: tuple[str, ...] = _setting("columns whose values are never stored with an error, as patterns: `email`, `card_*`", tuple)
-    unmask: tuple[str, ...] = _setting(
-        "columns that are no secrets although they are called so, as patterns: `token`, `payload.pass`; tokens in their texts are masked",
-        tuple,
-    )
-    record_bytes: int = _setting("how much of a record is stored with an error", 65_536)
-    retry_seconds: float = _setting("the pause before the first retry; it doubles with each", 30.0)
-    retry_cap_seconds: float = _setting("the longest pause between retries", 3_600.0)
-
-    def __post_init__(self) -> None:
-        if self.record_bytes < 256:
-            raise Invalid(f"capture.record_bytes must be at least 256, not {self.record_bytes}")
-        if not 0 < self.retry_seconds <= self.retry_cap_seconds < float("inf"):
-            raise Invalid(f"capture.retry_seconds must be positive and at most retry_cap_seconds, not {self.retry_seconds}")
-
-
-@dataclass(frozen=True)
-class CostSettings:
-    """What compute costs. Without a price no cost is written."""
-
-    usd_per_hour: float | None = _setting(
-        "the price of an hour of the compute that steps run on: each step gets `query_cost_usd`, its own time at that price", None
-    )
-
-    def __post_init__(self) -> None:
-        if self.usd_per_hour is not None and not 0 <= self.usd_per_hour < float("inf"):
-            raise Invalid(f"costs.usd_per_hour cannot be {self.usd_per_hour}: write a price such as 2.5")
-
-
-@dataclass(frozen=True)
-class ControlSettings:
-    """Where the control table is, and where the jobs that follow from it live."""
-
-    table: str = _setting("the control table: a folder or URL of a Delta table, or `catalog.schema.table`", "control/etl_control")
-    backend: str = _setting("where its jobs live: `local` or `databricks`", "local")
-    folder: str | None = _setting("a folder of YAML files that `lakeledger monitor` follows", None)
-    package: str = _setting("what tasks on Databricks install to run lakeledger: a requirement, or the path of a wheel", "lakeledger")
-    settings: str | None = _setting("the settings file as tasks on Databricks find it, for example in a volume", None)
-
-    def __post_init__(self) -> None:
-        if self.backend not in ("local", "databricks"):
-            raise Invalid(f"control.backend must be local or databricks, not {self.backend!r}")
-
-
-@dataclass(frozen=True)
-class AsthaSettings:
-    """How events are delivered to subscribers."""
-
-    retries: int = _setting("how often an event that failed is tried again before it is parked", 30)
-    first_pause_seconds: float = _setting("the pause before the first retry; it doubles with each", 1.0)
-    longest_pause_seconds: float = _setting("the longest pause between retries", 60.0)
-    timeout_seconds: float = _setting("how long `on_event` may take; after that the subscriber is refreshed from the ledger", 300.0)
-    breaker_failures: int = _setting(
-        "after how many failures in a row a subscriber gets nothing more until `on_health` says that it is well", 5
-    )
-    threads: int = _setting("how many events one subscriber gets at the same time, each of another table", 4)
-    lease_seconds: float = _setting("how long the process that delivers may be silent before another one takes over", 6.0)
-    alarm_seconds: float = _setting("how long the oldest event may wait for a subscriber before that is reported as an error", 3_600.0)
-
-    def __post_init__(self) -> None:
-        for name, value in vars(self).items():
-            if not (0 if name == "retries" else 1e-3) <= value < float("inf"):
-                raise Invalid(f"astha.{name} must be positive, not {value}")
-        if self.first_pause_seconds > self.longest_pause_seconds:
-            raise Invalid(f"astha.first_pause_seconds must be at most longest_pause_seconds, not {self.first_pause_seconds}")
-
-
-@dataclass(frozen=True)
-class CompactionSettings:
-    """When small files are written together, how big the new ones are, and where that happens by itself."""
-
-    target_bytes: int = _setting("how big files are to be", 128_000_000)
-    small_share: float = _setting("a file is small if it is smaller than this share of `target_bytes`", 0.75)
-    min_files: int = _setting("how many small files a partition has at least before it is worth the work", 5)
-    min_share: float = _setting("which share of the files of a partition is small at least before it is worth the work", 0.1)
-    quiet_seconds: float = _setting("a partition that was written in the last so many seconds is left alone", 300.0)
-    hot_files: int = _setting("unless it has so many small files", 20)
-    round_bytes: int = _setting("how much one round reads of a table; the rest waits for the next one", 10_000_000_000)
-    background: str = _setting(
-        "whether components compact by themselves: `auto`, in a process that has a Spark session; `start`, which starts one; `off`", "auto"
-    )
-    workers: int = _setting("how many tables are compacted at the same time in the background", 1)
-
-    def __post_init__(self) -> None:
-        if self.target_bytes < 1:
-            raise Invalid(f"compaction.target_bytes must be positive, not {self.target_bytes}")
-        for name in ("small_share", "min_share"):
-            if not 0 <= getattr(self, name) <= 1:
-                raise Invalid(f"compaction.{name} must be from 0 to 1, not {getattr(self, name)}")
-        if self.min_files < 2:
-            raise Invalid(f"compaction.min_files must be at least 2, not {self.min_files}: one file is not written together with itself")
-        if not 0 <= self.quiet_seconds < float("inf"):
-            raise Invalid(f"compaction.quiet_seconds must not be negative, not {self.quiet_seconds}")
-        if self.hot_files < self.min_files:
-            raise Invalid(f"compaction.hot_files must be at least min_files ({self.min_files}), not {self.hot_files}")
-        if self.round_bytes < self.target_bytes:
-            raise Invalid(f"compaction.round_bytes must be at least target_bytes ({self.target_bytes}), not {self.round_bytes}")
-        if self.background not in ("auto", "start", "off"):
-            raise Invalid(f"compaction.background must be auto, start or off, not {self.background!r}")
-        if self.workers < 1:
-            raise Invalid(f"compaction.workers must be at least 1, not {self.workers}")
-
-
 @dataclass(frozen=True)
 class Settings:
     """Everything a ledger needs to open. Relative paths are relative to `base`, the folder of the settings `file` if there is one."""
 
-    url: str = _setting("the ledger: `sqlite:///file.db` or `postgresql://user@host/database`", DEFAULT_URL)
-    warehouse: str | None = _setting("the folder or URL of the tables; by default `warehouse` beside a SQLite ledger", None)
-    tenant: str = _setting("whose ledger this is: lower-case letters, digits, underscores", "default")
-    metadata: str = _setting(
+    url: str = setting("the ledger: `sqlite:///file.db` or `postgresql://user@host/database`", DEFAULT_URL)
+    warehouse: str | None = setting("the folder or URL of the tables; by default `warehouse` beside a SQLite ledger", None)
+    tenant: str = setting("whose ledger this is: lower-case letters, digits, underscores", "default")
+    metadata: str = setting(
         "when other engines see a new version, as Iceberg: `sync`, in its own commit; `async`, soon after; `off`, never", "async"
     )
-    publish: tuple[str, ...] = _setting(
+    publish: tuple[str, ...] = setting(
         "as what other engines see tables: `iceberg`, `delta`, or both; Delta follows soon after the commit in either mode", ("iceberg",)
     )
-    metadata_compression: str = _setting("how Iceberg's metadata files are compressed: `none` or `gzip`", "none")
-    lease_seconds: float = _setting("how long a run may be silent before it counts as lost", 60.0)
-    outage_seconds: float = _setting("how long work in progress waits for a ledger that is away before it gives up", 300.0)
-    max_connections: int = _setting(
+    metadata_compression: str = setting("how Iceberg's metadata files are compressed: `none` or `gzip`", "none")
+    lease_seconds: float = setting("how long a run may be silent before it counts as lost", 60.0)
+    outage_seconds: float = setting("how long work in progress waits for a ledger that is away before it gives up", 300.0)
+    max_connections: int = setting(
         "how many connections to the ledger's database one process uses at once, for all its tenants; whoever needs one more waits",
         DEFAULT_CONNECTIONS,
     )
@@ -325,7 +172,7 @@ class Settings:
     control: ControlSettings = field(default_factory=ControlSettings)
     astha: AsthaSettings = field(default_factory=AsthaSettings)
     compaction: CompactionSettings = field(default_factory=CompactionSettings)
-    subscribers: Mapping[str, str] = _setting('who hears of changes besides lakeledger\'s own components: `name = "module:Class"`', dict)
+    subscribers: Mapping[str, str] = setting('who hears of changes besides lakeledger\'s own components: `name = "module:Class"`', dict)
     base: Path = field(default_factory=Path.cwd)
     file: Path | None = None
 
