@@ -12,7 +12,9 @@ import pytest
 from databricks_server import DatabricksServer, serving
 from integration.source_database import Shop, need_driver, shop_on
 from lakeledger import Ledger
+from needs import missing
 from postgres_server import Server
+from s3_server import CREDENTIALS, MissingServer, S3Server
 
 if TYPE_CHECKING:
     from integration.databricks_site import Site
@@ -62,3 +64,17 @@ def site(server: DatabricksServer, ledger: Ledger, tmp_path: Path) -> Iterator[S
 
     with opened(server, ledger, tmp_path / "etl_control") as made:
         yield made
+
+
+@pytest.fixture
+def bucket(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[S3Server]:
+    """A real S3 server with the bucket `lake`, whose credentials the test has."""
+    for name, value in CREDENTIALS.items():
+        monkeypatch.setenv(name, value)
+    made = S3Server(tmp_path / "requests.log")
+    try:
+        made.start("lake")
+    except MissingServer as error:
+        missing(str(error))
+    yield made
+    made.stop()

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import threading
-from collections.abc import Callable, Iterator
+from collections.abc import Callable
 from concurrent.futures import ThreadPoolExecutor
 from datetime import timedelta
 from pathlib import Path
@@ -17,29 +17,15 @@ from lakeledger import Ledger, Settings, clock
 from lakeledger.config import S3Settings
 from lakeledger.lake import Storage
 from lakeledger.maintenance import published
-from needs import missing
-from s3_server import CREDENTIALS, MissingServer, S3Server
+from s3_server import S3Server
 
 NOTHING = timedelta(0)
 COMMITS = 25
 
 
-@pytest.fixture
-def server(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[S3Server]:
-    for name, value in CREDENTIALS.items():
-        monkeypatch.setenv(name, value)
-    made = S3Server(tmp_path / "requests.log")
-    try:
-        made.start("lake")
-    except MissingServer as error:
-        missing(str(error))
-    yield made
-    made.stop()
-
-
 @pytest.mark.parametrize("format_", ["parquet", "jsonl"])
-def test_a_warehouse_on_s3_is_maintained_as_one_on_disk(server: S3Server, tmp_path: Path, format_: str) -> None:
-    s3 = S3Settings(server.endpoint)
+def test_a_warehouse_on_s3_is_maintained_as_one_on_disk(bucket: S3Server, tmp_path: Path, format_: str) -> None:
+    s3 = S3Settings(bucket.endpoint)
     with lakeledger.open(Settings(url=f"sqlite:///{tmp_path}/ledger.db", warehouse="s3://lake/shop", metadata="sync", s3=s3)) as ledger:
         ledger.snapshots.set_policy("", keep_versions=1, keep_for=timedelta(days=1), grace=NOTHING)
         for number in range(1, 6):

@@ -6,7 +6,6 @@ import os
 import subprocess
 import sys
 import time
-from collections.abc import Iterator
 from dataclasses import replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -34,19 +33,6 @@ TESTS = Path(__file__).parent.parent
 DEADLINE_SECONDS = 550
 
 
-@pytest.fixture
-def server(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[S3Server]:
-    for name, value in CREDENTIALS.items():
-        monkeypatch.setenv(name, value)
-    made = S3Server(tmp_path / "requests.log")
-    try:
-        made.start("lake")
-    except MissingServer as error:
-        missing(str(error))
-    yield made
-    made.stop()
-
-
 def test_a_warehouse_on_s3_is_as_good_as_one_on_disk(tmp_path: Path) -> None:
     try:
         fetch("s3", "iceberg", "sqlite")
@@ -69,8 +55,8 @@ def test_a_warehouse_on_s3_is_as_good_as_one_on_disk(tmp_path: Path) -> None:
     assert SECRET not in done.stdout + done.stderr
 
 
-def test_a_table_on_s3_is_published_as_delta(server: S3Server, tmp_path: Path) -> None:
-    settings = Settings(f"sqlite:///{tmp_path}/ledger.db", "s3://lake/shop", publish=("delta",), s3=S3Settings(server.endpoint))
+def test_a_table_on_s3_is_published_as_delta(bucket: S3Server, tmp_path: Path) -> None:
+    settings = Settings(f"sqlite:///{tmp_path}/ledger.db", "s3://lake/shop", publish=("delta",), s3=S3Settings(bucket.endpoint))
     with lakeledger.open(settings) as ledger:
         for number in range(3):
             put(ledger, [number], mode="async")
@@ -80,7 +66,7 @@ def test_a_table_on_s3_is_published_as_delta(server: S3Server, tmp_path: Path) -
         place: dict[str, Any] = {}
         exec(ledger.delta.read_with("deltalake", ORDERS), place)
         assert sorted(place["frame"]["id"].to_pylist()) == read(ledger) == [7, 8]
-        options = {"AWS_ENDPOINT_URL": server.endpoint, "AWS_REGION": "us-east-1", "AWS_ALLOW_HTTP": "true"}
+        options = {"AWS_ENDPOINT_URL": bucket.endpoint, "AWS_REGION": "us-east-1", "AWS_ALLOW_HTTP": "true"}
         old = with_deltalake(ledger.tables.get(ORDERS).location, 2, options)
         assert sorted(old["id"].to_pylist()) == read(ledger, 3)
         storage = Storage(ledger.tables.get(ORDERS).location, settings.s3)
@@ -91,17 +77,17 @@ def test_a_table_on_s3_is_published_as_delta(server: S3Server, tmp_path: Path) -
         assert defect.repaired
 
 
-def test_a_session_without_the_jars_is_told_how_to_get_them(server: S3Server, tmp_path: Path, spark: SparkSession) -> None:
-    settings = Settings(url=f"sqlite:///{tmp_path}/ledger.db", warehouse="s3://lake/shop", s3=S3Settings(server.endpoint))
+def test_a_session_without_the_jars_is_told_how_to_get_them(bucket: S3Server, tmp_path: Path, spark: SparkSession) -> None:
+    settings = Settings(url=f"sqlite:///{tmp_path}/ledger.db", warehouse="s3://lake/shop", s3=S3Settings(bucket.endpoint))
     with lakeledger.open(settings, spark=spark) as ledger:
         with pytest.raises(NotInstalled, match="run `lakeledger jars fetch s3` once"):
             ledger.append(spark.range(3), "t")
         assert (ledger.tables.find("t"), ledger.runs.list()[0].status) == (None, "FAILED")
 
 
-def test_credentials_that_are_refused_are_told_with_the_fix(server: S3Server, tmp_path: Path) -> None:
-    server.refuse_everybody()
-    settings = Settings(url=f"sqlite:///{tmp_path}/ledger.db", warehouse="s3://lake/shop", s3=S3Settings(server.endpoint))
+def test_credentials_that_are_refused_are_told_with_the_fix(bucket: S3Server, tmp_path: Path) -> None:
+    bucket.refuse_everybody()
+    settings = Settings(url=f"sqlite:///{tmp_path}/ledger.db", warehouse="s3://lake/shop", s3=S3Settings(bucket.endpoint))
     with lakeledger.open(settings) as ledger:
         for attempt in (ledger.tables.sweep, lambda: Storage(ledger.warehouse, settings.s3).make("x")):
             with pytest.raises(Unavailable, match=r"s3://lake at http://127.0.0.1:\d+ refuses access .*: set AWS_PROFILE") as refused:
@@ -110,23 +96,23 @@ def test_credentials_that_are_refused_are_told_with_the_fix(server: S3Server, tm
             assert SECRET not in str(refused.value)
 
 
-def test_the_command_line_tells_within_seconds_that_a_store_is_away(server: S3Server, quiet: None, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setenv("LAKELEDGER_S3_ENDPOINT", server.endpoint)
+def test_the_command_line_tells_within_seconds_that_a_store_is_away(bucket: S3Server, quiet: None, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("LAKELEDGER_S3_ENDPOINT", bucket.endpoint)
     assert invoke("db", "migrate").exit_code == 0
     words = ["--warehouse", "s3://lake/shop"]
     assert "nothing is left over" in invoke("tables", "sweep", *words).output
     assert "s3://lake/shop can be read" in invoke("doctor", *words).output
-    server.stop()
+    bucket.stop()
     began = time.monotonic()
     told = invoke("tables", "sweep", *words, "--json")
     assert (told.exit_code, '"Unavailable"' in told.stdout, '"retryable": true' in told.stdout) == (1, True, True), told.output
-    assert f"s3://lake at {server.endpoint} cannot be reached" in invoke("doctor", *words).output
+    assert f"s3://lake at {bucket.endpoint} cannot be reached" in invoke("doctor", *words).output
     assert time.monotonic() - began < 20
 
 
-def test_a_lost_ledger_is_rebuilt_from_s3_and_the_hint_may_fail(server: S3Server, tmp_path: Path) -> None:
+def test_a_lost_ledger_is_rebuilt_from_s3_and_the_hint_may_fail(bucket: S3Server, tmp_path: Path) -> None:
     settings = Settings(
-        url=f"sqlite:///{tmp_path}/lost.db", warehouse="s3://lake/shop", metadata="sync", outage_seconds=0, s3=S3Settings(server.endpoint)
+        url=f"sqlite:///{tmp_path}/lost.db", warehouse="s3://lake/shop", metadata="sync", outage_seconds=0, s3=S3Settings(bucket.endpoint)
     )
     with lakeledger.open(settings) as lost:
         for number in (1, 2):
@@ -138,7 +124,7 @@ def test_a_lost_ledger_is_rebuilt_from_s3_and_the_hint_may_fail(server: S3Server
         lakeledger.rebuild(new, apply=True)
         with lakeledger.open(new) as found:
             assert_same(found, lost)
-        failpoints.armed[failpoints.BEFORE_HINT] = lambda _: server.stop()
+        failpoints.armed[failpoints.BEFORE_HINT] = lambda _: bucket.stop()
         try:
             load(lost, replace(change, files=[replace(file, path="data/run/3.parquet")], snapshot_id=clock.new_id()))
         finally:

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import logging
-from collections.abc import Iterator
 from datetime import UTC, date, datetime
 from decimal import Decimal
 from pathlib import Path
@@ -18,8 +17,7 @@ from iceberg_readers import plain, with_duckdb, with_pyiceberg
 from integration.frames import WEIRD, rows
 from lakeledger import Ledger, Settings
 from lakeledger.config import S3Settings
-from needs import missing
-from s3_server import CREDENTIALS, MissingServer, S3Server
+from s3_server import S3Server
 
 if TYPE_CHECKING:
     from pyspark.sql import SparkSession
@@ -109,33 +107,20 @@ def test_partitions_have_the_names_that_spark_gives_them(sqlite_lake: Ledger, sp
     assert rows(sqlite_lake.read("streamed")) == rows(sqlite_lake.read("sparked"))
 
 
-@pytest.fixture
-def server(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[S3Server]:
-    for name, value in CREDENTIALS.items():
-        monkeypatch.setenv(name, value)
-    made = S3Server(tmp_path / "requests.log")
-    try:
-        made.start("lake")
-    except MissingServer as error:
-        missing(str(error))
-    yield made
-    made.stop()
-
-
 def test_a_warehouse_on_s3_gets_streamed_rows_and_they_outlast_its_outage(
-    server: S3Server, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+    bucket: S3Server, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     waited: list[str] = []
 
     def come_back(record: logging.LogRecord) -> bool:
         waited.append(record.getMessage())
-        server.start("lake")
+        bucket.start("lake")
         return True
 
     monkeypatch.setattr(logging.getLogger("lakeledger.pipelines.streaming.writer"), "filters", [come_back])
-    settings = Settings(url=f"sqlite:///{tmp_path}/ledger.db", warehouse="s3://lake/shop", metadata="sync", s3=S3Settings(server.endpoint))
+    settings = Settings(url=f"sqlite:///{tmp_path}/ledger.db", warehouse="s3://lake/shop", metadata="sync", s3=S3Settings(bucket.endpoint))
     with lakeledger.open(settings) as ledger, ledger.stream_writer("events", every=3600) as writer:
-        server.stop()
+        bucket.stop()
         ticket = writer.write([{"id": 1}, {"id": 2}, {"id": "x"}])
         assert writer.flush() == ticket.result() == 1
         assert ["3 rows for main.events wait for up to" in text for text in waited] == [True], waited
