@@ -58,7 +58,7 @@ class _Forget:
     def write(self, tx: Transaction, committed: Commit) -> None:  # noqa: ARG002 - it is about the source
         rewind.forget_files(tx, self.plan)
 
-    def note(self) -> dict[str, Any]:
+    def to_note(self) -> dict[str, Any]:
         source = self.plan.source
         return {
             "op": "forgotten",

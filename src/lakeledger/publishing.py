@@ -136,7 +136,7 @@ class Publisher:
         for _ in range(ATTEMPTS):
             effects: list[Effect] = []
             try:
-                effects += self._prepare(changes, run_id, moves, [each.note() for each in noted if isinstance(each, Noted)])
+                effects += self._prepare(changes, run_id, moves, [each.to_note() for each in noted if isinstance(each, Noted)])
                 failpoints.reach(failpoints.AFTER_STAGE)
                 published = {each.table for each in effects if isinstance(each, Pointer)}
                 made = work([replace(change, is_published=change.table in published) for change in changes], effects)

@@ -19,6 +19,7 @@ from iceberg_readers import catalog
 from lakeledger import Ledger, publishing
 from lakeledger.db import Transaction
 from lakeledger.errors import Unavailable
+from lakeledger.lake.iceberg.hint import hint_path
 from lakeledger.lake.storage import Storage
 
 
@@ -96,7 +97,8 @@ def needed(ledger: Ledger, table: str) -> set[str]:
     """
     from pyiceberg.table import StaticTable
 
-    known = rows(ledger, "select file_path from table_files where table_id = :id", id=ledger.tables.get(table).table_id)
+    about = ledger.tables.get(table)
+    known = rows(ledger, "select file_path from table_files where table_id = :id", id=about.table_id)
     with catalog(ledger) as opened:
         current = opened.load_table(table)
     root = f"{current.metadata.location.removeprefix('file://')}/"
@@ -107,8 +109,5 @@ def needed(ledger: Ledger, table: str) -> set[str]:
         for snapshot in document.snapshots():
             found.add(snapshot.manifest_list)
             found |= {manifest.manifest_path for manifest in snapshot.manifests(document.io)}
-    return (
-        {row["file_path"] for row in known}
-        | {"metadata/version-hint.text"}
-        | {each.removeprefix("file://").removeprefix(root) for each in found}
-    )
+    relative = {each.removeprefix("file://").removeprefix(root) for each in found}
+    return {hint_path(about.name.folder, about.location), *(row["file_path"] for row in known), *relative}

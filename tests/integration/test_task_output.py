@@ -106,9 +106,9 @@ def test_what_failed_is_settled_once_the_source_succeeds(ledger: Ledger, tmp_pat
 
 def test_a_task_that_takes_too_long_is_an_error_of_its_own_kind_and_its_output_is_kept(ledger: Ledger, tmp_path: Path) -> None:
     steps_py(tmp_path, "def slow(context):\n    print('about to wait')\n    assert context.stop.wait(60)\n")
-    result = run(ledger, module(call("slow", "slow", timeout_seconds=1)), tmp_path)
+    result = run(ledger, module(call("slow", "slow", timeout_seconds=3)), tmp_path)
     (error,) = ledger.errors.list()
-    assert (error.error_type, error.error_message, error.sync_run_id) == ("timeout", "timed out after 1 s", result.run_id)
+    assert (error.error_type, error.error_message, error.sync_run_id) == ("timeout", "timed out after 3 s", result.run_id)
     assert output_of(ledger, result.run_id)["slow"].output == "about to wait\n"
     wait_until(no_thread_left)
 

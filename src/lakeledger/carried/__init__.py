@@ -43,7 +43,7 @@ Note = dict[str, Any]
 class Noted(Protocol):
     """An effect of which a lost ledger has to know, beside the table and the positions."""
 
-    def note(self) -> Note:
+    def to_note(self) -> Note:
         """It as JSON knows it; `source` is the key of the source that it is about."""
         ...
 

@@ -103,7 +103,7 @@ class ReadFiles:
         if self.files and (marker := committed.marker(self.source)):
             positions.register_files(tx, marker, self.files, committed.run.id, self.row_keys)
 
-    def note(self) -> dict[str, Any]:
+    def to_note(self) -> dict[str, Any]:
         files = [[each.path, each.size, each.modified_at, each.content_hash, self.row_keys.get(each.path)] for each in self.files]
         return {"op": "read", "source": self.source.key, "marker_type": self.source.marker_type, "files": files}
 
@@ -119,7 +119,7 @@ class MovedFiles:
         if marker := committed.marker(self.source):
             positions.rename_files(tx, marker, self.files)
 
-    def note(self) -> dict[str, Any]:
+    def to_note(self) -> dict[str, Any]:
         files = {old: [each.path, each.size, each.modified_at] for old, each in self.files.items()}
         return {"op": "moved", "source": self.source.key, "marker_type": self.source.marker_type, "files": files}
 
