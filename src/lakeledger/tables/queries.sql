@@ -538,7 +538,7 @@ delete from table_claims
 select c.run_id, c.paths from table_claims c
  where c.tenant_id = :tenant_id and c.table_id = :table_id
    and exists (select 1 from pipeline_runs r where r.pipeline_logging_id = c.run_id and r.status = 'RUNNING')
- order by c.claim_id
+ order by c.run_id
 
 -- name: compactions
 -- For which size of files each compaction packed what it made, also one that has expired.

@@ -10,3 +10,7 @@ create table table_claims (
 );
 
 create index table_claims_by_table on table_claims (table_id, run_id);
+
+-- Which versions a compaction made is asked at every look at a table, which may have had a million.
+create index table_snapshots_replacing on table_snapshots (table_id, version) where operation = 'replace';
+create index expired_snapshots_replacing on expired_snapshots (table_id, version) where operation = 'replace';
