@@ -20,7 +20,7 @@ def test_a_commit_leaves_its_volume(ledger: Ledger) -> None:
     assert fact is not None
     assert fact.payload == {
         "rows": 15, "bytes": 150, "files": 2, "operation": "append", "table_version": 1, "watermark": {"value": 7}, "source_files": 0,
-        "window_start": None, "window_end": None, "filter": None,
+        "window_start": None, "window_end": None, "filter": None, "load": "ordinary",
     }  # fmt: skip
     assert fact.target == MetadataTarget("shop.orders", "silver", "orders")
     assert fact.context == MetadataContext("load", committed.snapshot.run_id, "default")

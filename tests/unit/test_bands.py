@@ -41,7 +41,8 @@ def test_a_sundays_dip_is_usual_and_a_tuesday_that_lacks_four_tenths_is_not() ->
     tuesday = tolerance_band(known, MONDAY + timedelta(weeks=9, days=TUESDAY))
     assert (sunday.state, sunday.method, sunday.weekday, sunday.judge(400)) == ("ACTIVE", "weekday", "Sunday", "pass")
     assert (tuesday.judge(1000), tuesday.judge(600), tuesday.judge(400)) == ("pass", "warn", "warn")
-    assert tuesday.verdict(600).startswith("600 is 4") and "% below the expected" in tuesday.verdict(600)
+    assert tuesday.verdict(600).startswith("600 is 4")
+    assert "% below the expected" in tuesday.verdict(600)
 
 
 def test_a_sunday_that_is_like_a_monday_is_unusual() -> None:
@@ -85,7 +86,10 @@ def test_a_poisoned_day_does_not_widen_the_band() -> None:
     poisoned[43] *= 20
     poisoned[51] = 0
     before, now = after(days(*clean)), after(days(*poisoned))
-    assert before.upper is not None and now.upper is not None and before.lower is not None and now.lower is not None
+    assert before.upper is not None
+    assert now.upper is not None
+    assert before.lower is not None
+    assert now.lower is not None
     assert now.upper - now.lower <= 1.05 * (before.upper - before.lower)
     assert {point.id: why for point, why in now.left_out} == {"43": "outside its band", "51": "outside its band"}
 
@@ -138,7 +142,8 @@ def test_a_metric_that_was_never_zero_is_outside_when_it_is() -> None:
 
 def test_a_declared_tolerance_is_the_width() -> None:
     band = after(days(*weeks(3, noise=0.3)), tolerance=0.1)
-    assert band.upper == pytest.approx(1.1 * (band.expected or 0)) and "± 10 % as declared" in band.explain()
+    assert band.upper == pytest.approx(1.1 * (band.expected or 0))
+    assert "± 10 % as declared" in band.explain()
 
 
 def test_weekdays_are_those_of_the_time_zone() -> None:
@@ -151,7 +156,8 @@ def test_weekdays_are_those_of_the_time_zone() -> None:
 
 def test_what_is_kept_of_a_band_is_small_and_whole() -> None:
     kept = after(days(*weeks(12))).to_json()
-    assert kept["state"] == "ACTIVE" and kept["n"] == len(kept["inputs"]["values"]) == 84
+    assert kept["state"] == "ACTIVE"
+    assert kept["n"] == len(kept["inputs"]["values"]) == 84
     assert kept["inputs"]["since"] == "2026-01-05T02:00:00.000000Z"
 
 
@@ -204,6 +210,8 @@ def test_a_point_has_no_part_in_its_own_band_and_none_in_earlier_ones(values: li
 @given(SERIES)
 def test_what_is_expected_is_usual(values: list[int]) -> None:
     band = after(days(*values))
-    assert band.lower is not None and band.upper is not None and band.expected is not None
+    assert band.lower is not None
+    assert band.upper is not None
+    assert band.expected is not None
     assert band.lower <= band.expected <= band.upper
     assert band.judge(band.expected) in ("pass", "learning")
