@@ -101,9 +101,8 @@ def show_band(
     elif file:
         click.echo(f"drawn in {file}")
     _points(series, judged[-limit:])
-    outside = next((each.point.id for each in reversed(judged) if each.is_outside and each.point.state == "ordinary"), None)
-    if outside:
-        show.print_next(options.command(f"bands accept {series.table} {outside} --reason …"))
+    if judged and judged[-1].is_outside and judged[-1].point.state == "ordinary":
+        show.print_next(options.command(f"bands accept {series.table} {judged[-1].point.id} --reason …"))
 
 
 def _document(series: Series, judged: Sequence[Judged], band: dict[str, Any], explanation: str, limit: int) -> dict[str, Any]:

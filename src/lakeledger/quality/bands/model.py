@@ -150,9 +150,9 @@ def number(value: float | None) -> str:
     """1,234 or 0.0123, as people read it."""
     if value is None:
         return "?"
-    if value == int(value) or abs(value) >= 1_000:
+    if value == int(value) or abs(value) >= 100:
         return f"{round(value):,}"
-    return f"{value:,.1f}" if abs(value) >= 100 else f"{value:.4g}"
+    return f"{value:.4g}"
 
 
 def band_of(kept: Mapping[str, Any]) -> dict[str, Any]:

@@ -20,7 +20,7 @@ COLOURS = {USUAL: "#2f6db3", OUTSIDE: "#d1495b", ACCEPTED: "#00798c", EXCLUDED: 
 SHAPES = {USUAL: "circle", OUTSIDE: "diamond", ACCEPTED: "triangle-up", EXCLUDED: "cross", LEFT_OUT: "square"}
 SIGNS = {USUAL: "●", OUTSIDE: "◆", ACCEPTED: "▲", EXCLUDED: "✕", LEFT_OUT: "□"}
 STYLES = {USUAL: "blue", OUTSIDE: "bold red", ACCEPTED: "cyan", EXCLUDED: "dim", LEFT_OUT: "dim"}
-BAND = "#9dc3e6"
+BAND, EXPECTED = "#9dc3e6", "#5b8fc7"
 WIDTH, HEIGHT = 860, 340
 
 
@@ -83,11 +83,12 @@ def vega_lite(series: Series, judged: Sequence[Judged]) -> dict[str, Any]:
         "layer": [
             {
                 "data": {"values": bands},
-                "mark": {"type": "area", "color": BAND, "interpolate": "step", "clip": True},
+                "mark": {"type": "area", "interpolate": "step", "clip": True},
                 "encoding": {
                     "x": x,
                     "y": {**y, "field": "lower"},
                     "y2": {"field": "upper"},
+                    "fill": _named("usual range", BAND, legend, "square"),
                     "opacity": {
                         "field": "state",
                         "type": "nominal",
@@ -98,8 +99,8 @@ def vega_lite(series: Series, judged: Sequence[Judged]) -> dict[str, Any]:
             },
             {
                 "data": {"values": bands},
-                "mark": {"type": "line", "color": "#5b8fc7", "strokeDash": [5, 4], "interpolate": "step", "strokeWidth": 1.5, "clip": True},
-                "encoding": {"x": x, "y": {**y, "field": "expected"}},
+                "mark": {"type": "line", "strokeDash": [5, 4], "interpolate": "step", "strokeWidth": 1.5, "clip": True},
+                "encoding": {"x": x, "y": {**y, "field": "expected"}, "stroke": _named("expected", EXPECTED, legend, "stroke")},
             },
             {
                 "data": {"values": points},
@@ -114,6 +115,11 @@ def vega_lite(series: Series, judged: Sequence[Judged]) -> dict[str, Any]:
             },
         ],
     }
+
+
+def _named(name: str, colour: str, legend: dict[str, Any], symbol: str) -> dict[str, Any]:
+    """One colour, with its name in the legend."""
+    return {"datum": name, "type": "nominal", "scale": {"domain": [name], "range": [colour]}, "legend": {**legend, "symbolType": symbol}}
 
 
 def _top(judged: Sequence[Judged]) -> float:

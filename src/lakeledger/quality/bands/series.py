@@ -143,7 +143,8 @@ def _volumes(
     decided: Mapping[str, Decision],
 ) -> Series:
     since, key = until - timedelta(days=settings.window_days), table_key(table)
-    found = _loads(tx.all(sql.volumes, name_key=key, since=since, until=until, most=MOST_POINTS), metric, decided)
+    rows = tx.all(sql.volumes, name_key=key, since=since, until=until, most=MOST_POINTS)
+    found = _loads(_with_steps(tx, rows), metric, decided)
     sources = tuple(dict.fromkeys(load.source for load in found))
     chosen = source or (sources[0] if sources else None)
     loads = [load for load in found if load.source == chosen]
@@ -155,6 +156,14 @@ def _volumes(
     more = _loads(tx.all(sql.volumes, name_key=key, since=since, until=until, most=MOST_LOADS), metric, decided)
     days = by_day([load for load in more if load.source == chosen], zone_of(settings.time_zone), until, decided)
     return replace(series, points=tuple(days), unit="day")
+
+
+def _with_steps(tx: Transaction, rows: list[Row]) -> list[Row]:
+    """The rows, where a step did the load with how that ended: of a run that fails, most steps may have done their work."""
+    steps = {row["record_id"]: step for row in rows if (step := row["context_extras"].get("step_id"))}
+    broken = {row["id"] for row in tx.all(sql.broken_steps, ids=sorted(steps.values()))} if steps else set()
+    ended = {record: "FAILED" if step in broken else "COMPLETED" for record, step in steps.items()}
+    return [{**row, "status": ended.get(row["record_id"], row["status"])} for row in rows]
 
 
 def _loads(rows: Iterable[Row], metric: str, decided: Mapping[str, Decision]) -> list[_Load]:
