@@ -55,6 +55,16 @@ def loaded(ledger: Ledger, base: Path, document: str | None = None, **more: Any)
     return only(run(ledger, document or orders(), base, **more))
 
 
+def test_loads_are_compared_by_the_days_that_their_data_is_of_though_all_ran_today(sqlite_lake: Ledger) -> None:
+    for day in range(1, 10):
+        with sqlite_lake.run("orders", parameters={"logical_date": f"2026-06-{day:02}"}) as run:
+            sqlite_lake.append(sqlite_lake.spark.range(30 if day == 9 else 100), ORDERS, run=run)
+    judged = last_volume(sqlite_lake)
+    assert (judged.payload["logical_date"], judged.quality["status"], judged.quality["unit"]) == ("2026-06-09", "warn", "load")  # type: ignore[index]
+    series = sqlite_lake.bands.series(ORDERS)
+    assert [f"{point.at:%m-%d}" for point in series.points] == [f"06-{day:02}" for day in range(1, 10)]
+
+
 def test_the_volume_of_a_load_is_judged_in_its_commit(lake: Ledger, base: Path) -> None:
     deliver(base, "1", 100)
     first = loaded(lake, base)

@@ -12,8 +12,10 @@ from lakeledger.commit import Commit
 from lakeledger.db import Transaction
 from lakeledger.names import TableName
 from lakeledger.quality import freshness
+from lakeledger.quality.bands.series import LOGICAL_DATE
 from lakeledger.quality.freshness import Sla
 from lakeledger.quality.volume import Load, VolumeVerdict
+from lakeledger.runs import Run
 from lakeledger.runs import store as run_store
 from lakeledger.sync import Source, SourceFile
 from lakeledger.sync.positions import store as positions
@@ -90,6 +92,7 @@ class IngestionFacts:
             "table_version": made.version,
             "watermark": next((marker.position_data for marker in committed.markers), None),
             "source_files": summary.get("source_files", 0),
+            **_logical_date(run),
             **vars(self.volume),
         }
         self.watch.lap("commit_ms")
@@ -102,6 +105,10 @@ class IngestionFacts:
         quality, extras = self.verdict.to_json() if self.verdict else None, dict(self.extras)
         records.add(tx, records.NewRecord(target, context, "ingestion_volume", volume, PRODUCER, SCHEMA_VERSION, quality, extras))
         records.add(tx, records.NewRecord(target, context, "ingestion_runtime", runtime, PRODUCER, SCHEMA_VERSION))
+
+
+def _logical_date(run: Run) -> dict[str, Any]:
+    return {LOGICAL_DATE: run.parameters[LOGICAL_DATE]} if LOGICAL_DATE in run.parameters else {}
 
 
 def _context(tx: Transaction, committed: Commit) -> records.MetadataContext:
@@ -132,6 +139,7 @@ class RefusedVolume:
             "table_version": None,
             "watermark": None,
             "source_files": 0,
+            **_logical_date(committed.run),
         }
         quality = self.verdict.to_json()
         new = records.NewRecord(target, _context(tx, committed), "ingestion_volume", volume, PRODUCER, SCHEMA_VERSION, quality)

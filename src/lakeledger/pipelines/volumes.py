@@ -9,6 +9,7 @@ from lakeledger.pipelines import Context
 from lakeledger.pipelines.apply import Outcome, Refused, Saved, Target, Write
 from lakeledger.pipelines.effects import RefusedVolume
 from lakeledger.quality import freshness, volume
+from lakeledger.quality.bands.series import LOGICAL_DATE
 from lakeledger.quality.volume import Load, VolumeVerdict
 from lakeledger.runs import Fence
 from lakeledger.runs import store as run_store
@@ -29,11 +30,11 @@ def judged_volume(context: Context, spec: Write, target: Target, outcome: Outcom
     verdict = None
     # Without the ledger the commit waits for it, and so would the verdict: the load is worth more.
     with suppress(Unavailable), context.store.read() as tx:
-        named = spec.position.source if spec.position else spec.source
-        source = named.name if named else run_store.get(tx, fence.run_id).pipeline_id
-        policy = spec.volume_policy
+        named, run = spec.position.source if spec.position else spec.source, run_store.get(tx, fence.run_id)
+        source = named.name if named else run.pipeline_id
+        policy, day = spec.volume_policy, run.parameters.get(LOGICAL_DATE)
         if target.table is not None or policy.limit(rows):
-            verdict = volume.judge(tx, context.ledger.settings.bands, str(spec.table), source, rows, policy)
+            verdict = volume.judge(tx, context.ledger.settings.bands, str(spec.table), source, rows, policy, day)
     if verdict and verdict.status == "fail":
         written = sum(file.size for file in saved.files)
         refused = RefusedVolume(spec.table, source, rows, written, len(saved.files), spec.operation, verdict)

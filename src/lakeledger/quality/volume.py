@@ -10,7 +10,7 @@ from lakeledger.config import BandSettings
 from lakeledger.db import Transaction
 from lakeledger.errors import Invalid
 from lakeledger.quality.bands.model import Band, number
-from lakeledger.quality.bands.series import VOLUME, Series, read_series
+from lakeledger.quality.bands.series import VOLUME, Series, logical_time, read_series
 
 Action = Literal["warn", "fail", "off"]
 # How a load came to be. Only ordinary ones are compared with each other.
@@ -76,12 +76,18 @@ class VolumeVerdict:
 
 
 def judge(
-    tx: Transaction, settings: BandSettings, table: str, source: str, rows: int, policy: VolumePolicy = DEFAULT_POLICY
+    tx: Transaction,
+    settings: BandSettings,
+    table: str,
+    source: str,
+    rows: int,
+    policy: VolumePolicy = DEFAULT_POLICY,
+    logical_date: Any = None,
 ) -> VolumeVerdict | None:
-    """What is said of a load of so many rows that is about to be committed; None if nothing is."""
+    """What is said of a load of so many rows that is about to be committed, of that day if it is not today's; None if nothing is."""
     beyond = policy.limit(rows)
     series = read_series(tx, settings, VOLUME, table, "rows", source=source) if policy.band != "off" else None
-    found = _of_band(series, rows, tx.now, policy) if series else None
+    found = _of_band(series, rows, logical_time(logical_date, series.zone) or tx.now, policy) if series else None
     if beyond:
         return VolumeVerdict(
             "fail" if policy.band == "fail" else "warn", rows, beyond, band=found.band if found and not found.day else None

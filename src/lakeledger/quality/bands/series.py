@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Mapping, Sequence
+from contextlib import suppress
 from dataclasses import dataclass, field, replace
 from datetime import date, datetime, time, timedelta, tzinfo
 from itertools import pairwise
@@ -21,6 +22,8 @@ from lakeledger.quality.bands.model import Band, Point, State
 
 VOLUME = "ingestion_volume"
 METRICS = ("rows", "bytes")
+# The parameter by which a run says of which day, or moment, its data is.
+LOGICAL_DATE = "logical_date"
 # What is loaded more often than that is judged by whole days.
 OFTEN = timedelta(hours=12)
 # How many points a series has at most, and of how many loads days are summed up.
@@ -144,17 +147,18 @@ def _volumes(
 ) -> Series:
     since, key = until - timedelta(days=settings.window_days), table_key(table)
     rows = tx.all(sql.volumes, name_key=key, since=since, until=until, most=MOST_POINTS)
-    found = _loads(_with_steps(tx, rows), metric, decided)
+    zone = zone_of(settings.time_zone)
+    found = _loads(_with_steps(tx, rows), metric, zone, decided)
     sources = tuple(dict.fromkeys(load.source for load in found))
     chosen = source or (sources[0] if sources else None)
     loads = [load for load in found if load.source == chosen]
-    points = tuple(Point(load.at, load.value, load.id, load.state) for load in reversed(loads))
+    points = tuple(sorted((Point(load.at, load.value, load.id, load.state) for load in reversed(loads)), key=lambda point: point.at))
     last_at = max((load.at for load in loads if load.state != "refused"), default=None)
     series = Series(VOLUME, table, metric, points, settings, "load", chosen, sources, last_at, decided)
     if not is_often([load.at for load in loads if load.state == "ordinary"]):
         return series
-    more = _loads(tx.all(sql.volumes, name_key=key, since=since, until=until, most=MOST_LOADS), metric, decided)
-    days = by_day([load for load in more if load.source == chosen], zone_of(settings.time_zone), until, decided)
+    more = _loads(tx.all(sql.volumes, name_key=key, since=since, until=until, most=MOST_LOADS), metric, zone, decided)
+    days = by_day([load for load in more if load.source == chosen], zone, until, decided)
     return replace(series, points=tuple(days), unit="day")
 
 
@@ -166,11 +170,25 @@ def _with_steps(tx: Transaction, rows: list[Row]) -> list[Row]:
     return [{**row, "status": ended.get(row["record_id"], row["status"])} for row in rows]
 
 
-def _loads(rows: Iterable[Row], metric: str, decided: Mapping[str, Decision]) -> list[_Load]:
+def _loads(rows: Iterable[Row], metric: str, zone: tzinfo, decided: Mapping[str, Decision]) -> list[_Load]:
     return [
-        _Load(row["record_id"], row["produced_at"], row["source_id"], float(row["payload"].get(metric) or 0), _state(row, decided))
+        _Load(
+            row["record_id"],
+            logical_time(row["payload"].get(LOGICAL_DATE), zone) or row["produced_at"],
+            row["source_id"],
+            float(row["payload"].get(metric) or 0),
+            _state(row, decided),
+        )
         for row in rows
     ]
+
+
+def logical_time(given: Any, zone: tzinfo) -> datetime | None:
+    """The moment that a logical date names, a day being that day's beginning in the zone; None if it is neither a day nor a time."""
+    with suppress(TypeError, ValueError):
+        at = datetime.fromisoformat(given)
+        return at if at.tzinfo else at.replace(tzinfo=zone)
+    return None
 
 
 def _state(row: Row, decided: Mapping[str, Decision]) -> State:
