@@ -91,11 +91,15 @@ class Demo:
     def load(self) -> Iterator[Done]:
         """Load what is missing, one run a day, and make the reports every week and at the end. Raises Failed.
 
-        Change events of customers, which take longer than all the rest, are loaded at the end only.
+        A day whose orders were exported twice is refused, and loaded once they are exported again. Change events of customers, which take
+        longer than all the rest, are loaded at the end only.
         """
         reports = [source.source_id for source in self._module(WEEKLY).sources if source.source_type != "files"]
         for day in self.missing():
             landing.land(self.folder, day)
+            if not landing.is_right(self.folder, day):
+                yield self._refused(day)
+                landing.correct(self.folder, day)
             yield self._run(DAILY, day)
             if day.weekday() == SUNDAY:
                 yield self._run(WEEKLY, day, reports)
@@ -118,6 +122,13 @@ class Demo:
     def read(self, table: str) -> list[dict[str, Any]]:
         """A small table's rows, without Spark."""
         return oracle.read_rows(self.ledger, table)
+
+    def _refused(self, day: date) -> Done:
+        """A run whose orders are not let in. Raises Failed if they are."""
+        result = self.ledger.run_module(self._module(DAILY), self.folder, parameters={"day": str(day)})
+        if [step.source_id for step in result.failed] != ["orders"]:
+            raise Failed(f"the orders of {day} were exported twice, and nobody noticed: choose another --folder for a new shop")
+        return Done(day, self.ledger.runs.get(result.run_id))
 
     def _run(self, name: str, day: date, only: list[str] | None = None) -> Done:
         result = self.ledger.run_module(self._module(name), self.folder, parameters={"day": str(day)}, only=only)

@@ -6,13 +6,13 @@ import csv
 import io
 import json
 from collections.abc import Iterable
-from dataclasses import asdict, astuple, fields
+from dataclasses import astuple, fields
 from datetime import date
 from pathlib import Path
 from typing import Any
 
-from lakeledger.demo import crm, shop
-from lakeledger.demo.shop import Customer, Order, OrderLine
+from lakeledger.demo import crm, faults, shop
+from lakeledger.demo.shop import Customer, Order
 
 CUSTOMERS = "landing/customers.csv"
 
@@ -28,7 +28,7 @@ def event_file(day: date) -> str:
 
 
 def land(folder: Path, day: date) -> None:
-    """Drop one day's files. The customers' is replaced, for they come whole; a day's own file, once there, is left alone."""
+    """Drop one day's files, faults and all. The customers' is replaced, for they come whole; a day's own, once there, is left alone."""
     orders, order_lines = (folder / name for name in daily_files(day).values())
     write_whole(folder / CUSTOMERS, _csv(Customer, shop.customers(day)))
     if not (folder / event_file(day)).exists():
@@ -36,8 +36,23 @@ def land(folder: Path, day: date) -> None:
     if orders.exists() and order_lines.exists():
         return
     sales = shop.sales_day(day)
-    _write_once(orders, _csv(Order, sales.orders))
-    _write_once(order_lines, "".join(f"{_json(line)}\n" for line in sales.lines))
+    _write_once(orders, _csv(Order, faults.exported(sales)))
+    lines = [*(faults.line_of(line) for line in sales.lines), *faults.wrong_lines(sales)]
+    _write_once(order_lines, "".join(f"{json.dumps(line, ensure_ascii=False)}\n" for line in lines))
+
+
+def is_right(folder: Path, day: date) -> bool:
+    """Whether the file of that day's orders has each of them once."""
+    return _orders_file(folder, day).read_text(encoding="utf-8") == _csv(Order, shop.sales_day(day).orders)
+
+
+def correct(folder: Path, day: date) -> None:
+    """Export that day's orders again, as they are."""
+    write_whole(_orders_file(folder, day), _csv(Order, shop.sales_day(day).orders))
+
+
+def _orders_file(folder: Path, day: date) -> Path:
+    return folder / daily_files(day)["orders"]
 
 
 def write_whole(path: Path, text: str) -> None:
@@ -59,9 +74,3 @@ def _csv(kind: type[Any], rows: Iterable[Any]) -> str:
     writer.writerow(field.name for field in fields(kind))
     writer.writerows(astuple(row) for row in rows)
     return text.getvalue()
-
-
-def _json(line: OrderLine) -> str:
-    row = asdict(line) | {"order_date": str(line.order_date), "unit_price": line.unit_cents / 100}
-    del row["unit_cents"]
-    return json.dumps(row, ensure_ascii=False)

@@ -6,13 +6,14 @@ from collections.abc import Collection
 from dataclasses import dataclass
 from typing import Any
 
-from lakeledger.demo import crm, shop
+from lakeledger.demo import crm, faults, shop
 from lakeledger.errors import Failed
 from lakeledger.lake import Storage
 from lakeledger.ledger import Ledger
 
 CUSTOMERS, HISTORY = "silver.customers", "silver.customer_history"
 QUARANTINES = (f"{CUSTOMERS}__quarantine", f"{HISTORY}__quarantine")
+WRONG_LINES = "bronze.order_lines__quarantine"
 BIG_DISCOUNT = 20
 # The tables without and with money in them, each with the column to count by.
 RAW = {
@@ -22,7 +23,7 @@ RAW = {
     CUSTOMERS: "customer_id",
     HISTORY: "customer_id",
     "silver.big_discounts": "order_id",
-    **dict.fromkeys(QUARANTINES, "row"),
+    **dict.fromkeys((WRONG_LINES, *QUARANTINES), "row"),
 }
 MONEY = {"silver.sales": "amount", "gold.daily_revenue": "revenue", "gold.top_products": "revenue"}
 
@@ -51,6 +52,7 @@ def expected(days: int) -> dict[str, Figures]:
         "bronze.customers": Figures(len(shop.customers(dates[-1]))),
         "bronze.orders": Figures(sum(len(day.orders) for day in sales)),
         "bronze.order_lines": Figures(sum(len(day.lines) for day in sales)),
+        WRONG_LINES: Figures(faults.count_wrong_lines(dates)),
         CUSTOMERS: Figures(len(counted.customers)),
         HISTORY: Figures(len(counted.versions)),
         "silver.big_discounts": Figures(sum(line.discount_percent >= BIG_DISCOUNT for day in sales for line in day.lines)),

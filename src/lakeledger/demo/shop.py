@@ -20,6 +20,8 @@ ORDERS_A_DAY = 320
 # From Monday to Sunday: people order at the weekend, and on Monday what they forgot.
 WEEKDAY_PERCENT = (105, 90, 85, 90, 105, 135, 125)
 GROWTH_PER_MILLE_A_DAY = 4
+# On that day the site was down from morning to evening.
+OUTAGE, OUTAGE_PERCENT = FIRST_DAY + timedelta(days=24), 40
 CANCELLED_PERCENT = 3
 DISCOUNTS = ((0, 84), (10, 10), (20, 5), (50, 1))
 
@@ -100,6 +102,7 @@ def sales_day(day: date) -> Day:
     dice = random.Random(f"orders of {day}")  # noqa: S311 - a demo, not a secret
     growth = 1000 + GROWTH_PER_MILLE_A_DAY * (day - FIRST_DAY).days
     count = ORDERS_A_DAY * WEEKDAY_PERCENT[day.weekday()] * growth * dice.randrange(93, 108) // (100 * 1000 * 100)
+    count = count * OUTAGE_PERCENT // 100 if day == OUTAGE else count
     times = sorted(_time_of_day(dice) for _ in range(count))
     orders = [_order(dice, day, index, at) for index, at in enumerate(times, start=1)]
     return Day(day, orders, [line for order in orders for line in _lines(dice, order)])
