@@ -125,13 +125,13 @@ class Demo:
 
     def _refused(self, day: date) -> Done:
         """A run whose orders are not let in. Raises Failed if they are."""
-        result = self.ledger.run_module(self._module(DAILY), self.folder, parameters={"day": str(day)})
+        result = self.ledger.run_module(self._module(DAILY), self.folder, parameters={"logical_date": str(day)})
         if [step.source_id for step in result.failed] != ["orders"]:
             raise Failed(f"the orders of {day} were exported twice, and nobody noticed: choose another --folder for a new shop")
         return Done(day, self.ledger.runs.get(result.run_id))
 
     def _run(self, name: str, day: date, only: list[str] | None = None) -> Done:
-        result = self.ledger.run_module(self._module(name), self.folder, parameters={"day": str(day)}, only=only)
+        result = self.ledger.run_module(self._module(name), self.folder, parameters={"logical_date": str(day)}, only=only)
         if result.failed:
             errors = "; ".join(f"{step.source_id}: {step.error}" for step in result.failed)
             raise Failed(f"{name} failed on {day}: {errors}; run the demo again, it continues")
