@@ -95,16 +95,18 @@ def read_series(
     check: str | None = None,
     until: datetime | None = None,
     source: str | None = None,
+    *,
+    once_a_day: bool = False,
 ) -> Series:
     """What was measured of a table before `until`, by default now, as far back as bands look.
 
     Of `ingestion_volume` the metric is rows or bytes, of one source if the table has several. Of other kinds it is one of the payload's
-    `metrics`, of one `check`.
+    `metrics`, of one `check`. With `once_a_day`, days are summed up only if nothing was loaded today: otherwise the series has no points.
     """
     decided = decisions.current(tx, kind, table)
     end = until or tx.now + timedelta(seconds=1)
     if kind == VOLUME:
-        return _volumes(tx, settings, table, metric, end, source, decided)
+        return _volumes(tx, settings, table, metric, end, source, decided, once_a_day=once_a_day)
     since = end - timedelta(days=settings.window_days)
     found = records.history(tx, kind, table, MOST_POINTS, since=since, until=end)
     points = [point for record in reversed(found) if (point := _result(record, metric, check, decided))]
@@ -141,6 +143,8 @@ def _volumes(
     until: datetime,
     source: str | None,
     decided: Mapping[str, Decision],
+    *,
+    once_a_day: bool,
 ) -> Series:
     since, key = until - timedelta(days=settings.window_days), table_key(table)
     rows = tx.all(sql.volumes, name_key=key, since=since, until=until, most=MOST_POINTS)
@@ -153,8 +157,10 @@ def _volumes(
     series = Series(VOLUME, table, metric, points, settings, "load", chosen, sources, last_at, decided)
     if not is_often([load.at for load in loads if load.state == "ordinary"]):
         return series
-    more = _loads(tx.all(sql.volumes, name_key=key, since=since, until=until, most=MOST_LOADS), metric, decided)
-    days = by_day([load for load in more if load.source == chosen], zone_of(settings.time_zone), until, decided)
+    if once_a_day and last_at and last_at.astimezone(series.zone).date() == tx.now.astimezone(series.zone).date():
+        return replace(series, points=(), unit="day")
+    many = tx.all(sql.volumes_of_days, name_key=key, since=since, until=until, most=MOST_LOADS)
+    days = by_day((_part(row, metric, decided) for row in many if row["source_id"] == chosen), series.zone, until, decided)
     return replace(series, points=tuple(days), unit="day")
 
 
@@ -171,6 +177,14 @@ def _loads(rows: Iterable[Row], metric: str, decided: Mapping[str, Decision]) ->
         _Load(row["record_id"], row["produced_at"], row["source_id"], float(row["payload"].get(metric) or 0), _state(row, decided))
         for row in rows
     ]
+
+
+def _part(row: Row, metric: str, decided: Mapping[str, Decision]) -> _Load:
+    """A load as a part of its day: what came, came, whatever became of its run."""
+    odd: State = row["load"] if row["load"] in _ODD_LOADS else "ordinary"
+    return _Load(
+        row["record_id"], row["produced_at"], row["source_id"], float(row[metric] or 0), _decided(row["record_id"], decided) or odd
+    )
 
 
 def _state(row: Row, decided: Mapping[str, Decision]) -> State:

@@ -66,7 +66,7 @@ class Bands:
     def unusual(self, *, every: bool = False) -> list[Unusual]:
         """The tables whose last load was outside of its band, and nobody has decided about it; with `every`, all that were judged."""
         with self._store.read() as tx:
-            found = [_unusual(tx, row) for row in _last_verdicts(tx) if every or row["quality"]["status"] in ("warn", "fail")]
+            found = [_unusual(tx, row) for row in _last_verdicts(tx, every=every)]
         return [each for each in found if every or each.decision is None]
 
     def exclude(self, table: str, point: str, reason: str, *, kind: str = VOLUME, by: str | None = None) -> Decision:
@@ -111,9 +111,10 @@ def _named(tx: Transaction, settings: BandSettings, kind: str, table: str, metri
     return str(first.find(point).id)
 
 
-def _last_verdicts(tx: Transaction) -> Iterator[Row]:
+def _last_verdicts(tx: Transaction, *, every: bool) -> Iterator[Row]:
     after: str | None = None
-    while rows := tx.all(sql.last_verdicts, after_key=after, page_size=PAGE):
+    wanted = {} if every else {"warn": "warn", "fail": "fail"}
+    while rows := tx.all(sql.last_verdicts, after_key=after, page_size=PAGE, **wanted):
         yield from rows
         after = rows[-1]["name_key"]
         if len(rows) < PAGE:
