@@ -13,13 +13,15 @@ from lakeledger.config import BandSettings
 from lakeledger.db import Row, Transaction
 from lakeledger.errors import Invalid, NotFound
 from lakeledger.names import table_key
+from lakeledger.quality import store as results
 from lakeledger.quality.bands import decisions
 from lakeledger.quality.bands.decisions import Decision, sql
 from lakeledger.quality.bands.fitting import median, zone_of
 from lakeledger.quality.bands.learning import Judged, tolerance_band, walk
 from lakeledger.quality.bands.model import Band, Point, State
 
-VOLUME = "ingestion_volume"
+VOLUME, CHECKS = "ingestion_volume", "dq_result"
+CHECK_METRICS = ("unexpected_percent", "unexpected_count", "element_count")
 METRICS = ("rows", "bytes")
 # What is loaded more often than that is judged by whole days.
 OFTEN = timedelta(hours=12)
@@ -100,14 +102,19 @@ def read_series(
 ) -> Series:
     """What was measured of a table before `until`, by default now, as far back as bands look.
 
-    Of `ingestion_volume` the metric is rows or bytes, of one source if the table has several. Of other kinds it is one of the payload's
-    `metrics`, of one `check`. With `once_a_day`, days are summed up only if nothing was loaded today: otherwise the series has no points.
+    Of `ingestion_volume` the metric is rows or bytes, of one source if the table has several. Of `dq_result` it is the
+    unexpected_percent or unexpected_count of a `check`, or what it observed. Of other kinds it is one of the payload's `metrics`, of one
+    `check`. With `once_a_day`, days are summed up only if nothing was loaded today: otherwise the series has no points.
     """
     decided = decisions.current(tx, kind, table)
     end = until or tx.now + timedelta(seconds=1)
     if kind == VOLUME:
         return _volumes(tx, settings, table, metric, end, source, decided, once_a_day=once_a_day)
     since = end - timedelta(days=settings.window_days)
+    if kind == CHECKS:
+        checks = results.check_history(tx, table, check or "", MOST_POINTS, since=since, until=end)
+        points = [point for each in reversed(checks) if (point := _checked(each, metric, decided))]
+        return Series(kind, table, metric, tuple(points), settings, decisions=decided)
     found = records.history(tx, kind, table, MOST_POINTS, since=since, until=end)
     points = [point for record in reversed(found) if (point := _result(record, metric, check, decided))]
     return Series(kind, table, metric, tuple(points), settings, decisions=decided)
@@ -122,6 +129,14 @@ def _result(record: records.MetadataRecord, metric: str, check: str | None, deci
         return None
     state = _decided(record.record_id, decided) or ("failed" if status == "fail" else "ordinary")
     return Point(record.produced_at, float(value), record.record_id, state)
+
+
+def _checked(check: results.DqCheck, metric: str, decided: Mapping[str, Decision]) -> Point | None:
+    """What an expectation of a table observed as a point; None if it observed no such number."""
+    value = getattr(check, metric) if metric in CHECK_METRICS else check.observed.get(metric)
+    if isinstance(value, bool) or not isinstance(value, int | float):
+        return None
+    return Point(check.executed_at, float(value), check.dq_result_id, _decided(check.dq_result_id, decided) or "ordinary")
 
 
 @dataclass(frozen=True)
