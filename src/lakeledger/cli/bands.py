@@ -82,7 +82,7 @@ def show_band(
     with options.open() as ledger:
         series = ledger.bands.series(table, metric, kind=kind, check=check, source=source)
     judged = series.walk()
-    band = series.band(clock.now())
+    band = series.band(series.next_at(clock.now()))
     if file and file != TERMINAL:
         from lakeledger.quality.bands.plot import draw
 

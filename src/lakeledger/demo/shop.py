@@ -21,7 +21,7 @@ ORDERS_A_DAY = 320
 WEEKDAY_PERCENT = (105, 90, 85, 90, 105, 135, 125)
 GROWTH_PER_MILLE_A_DAY = 4
 # On that day the site was down from morning to evening.
-OUTAGE, OUTAGE_PERCENT = FIRST_DAY + timedelta(days=24), 40
+OUTAGE, OUTAGE_PERCENT = FIRST_DAY + timedelta(days=29), 40
 CANCELLED_PERCENT = 3
 DISCOUNTS = ((0, 84), (10, 10), (20, 5), (50, 1))
 

@@ -182,7 +182,8 @@ def _letter(spec: Write, reason: str, count: int, sample: str | None, run_id: st
         kept,
         sync_run_id=run_id,
         source_record_id="/".join([source or str(spec.table), run_id, *([part] if part else []), reason]),
-        error_message=f"{reason}: {count:,} {'row' if count == 1 else 'rows'} set aside in {where}",
+        # Letters of one cause are one group, however many rows they stand for.
+        error_message=f"{reason}; rows set aside in {where}: {count:,}",
         error_type=ErrorType.VALIDATION,
         quarantine_table=where,
     )

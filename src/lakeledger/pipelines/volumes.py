@@ -29,9 +29,9 @@ def load_of(spec: Write, target: Target) -> Load:
 def judged_volume(
     context: Context, spec: Write, target: Target, outcome: Outcome, saved: Saved, fence: Fence, judged: Sequence[Effect] = ()
 ) -> VolumeVerdict | None:
-    """What is said of what a load brings. Raises Refused if a declared policy does not let it pass. History is read, nothing is locked.
+    """What is said of what a load brings. History is read, nothing is locked.
 
-    What came of the rows' expectations, which is among what was `judged`, is then kept all the same.
+    Raises Refused if a declared policy does not let it pass; what came of expectations of the rows (`judged`) is kept then, too.
     """
     if not spec.is_ingestion or spec.load != "ordinary":
         return None

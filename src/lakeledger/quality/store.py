@@ -21,6 +21,8 @@ from lakeledger.runs.store import FIRST_ID, LAST_ID
 sql = load("lakeledger.quality")
 
 KIND, PRODUCER = "dq_result", "quality.v1"
+# The version of what is written: schemas/kinds has its JSON Schema.
+SCHEMA_VERSION = "1"
 # Ids may be abbreviated to so many characters.
 SHORTEST_ID = 4
 
@@ -138,7 +140,8 @@ def _add(tx: Transaction, kept: Found, committed: Commit, version: int | None) -
     payload = {"dq_result_id": result.id, **outcome, "failed_expectations": kept.failed}
     target = records.MetadataTarget(kept.source or run.pipeline_id, name.schema, name.table)
     about = records.MetadataContext(job_id=run.pipeline_id, run_id=run.id, namespace=tx.tenant_id)
-    records.add(tx, records.NewRecord(target, about, KIND, payload, PRODUCER, verbatim=True))
+    verdict = {"status": {"PASS": "pass", "WARNING": "warn", "FAIL": "fail"}[result.status.value]}
+    records.add(tx, records.NewRecord(target, about, KIND, payload, PRODUCER, SCHEMA_VERSION, verdict, verbatim=True))
 
 
 def _check_row(result: SuiteResult, index: int, name_key: str) -> dict[str, Any]:

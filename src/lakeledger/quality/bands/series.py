@@ -14,13 +14,15 @@ from lakeledger.config import BandSettings
 from lakeledger.db import Row, Transaction
 from lakeledger.errors import Invalid, NotFound
 from lakeledger.names import table_key
+from lakeledger.quality import store as results
 from lakeledger.quality.bands import decisions
 from lakeledger.quality.bands.decisions import Decision, sql
 from lakeledger.quality.bands.fitting import median, zone_of
 from lakeledger.quality.bands.learning import Judged, tolerance_band, walk
 from lakeledger.quality.bands.model import Band, Point, State
 
-VOLUME = "ingestion_volume"
+VOLUME, CHECKS = "ingestion_volume", "dq_result"
+CHECK_METRICS = ("unexpected_percent", "unexpected_count", "element_count")
 METRICS = ("rows", "bytes")
 # The parameter by which a run says of which day, or moment, its data is.
 LOGICAL_DATE = "logical_date"
@@ -39,6 +41,7 @@ class Series:
     """What was measured of a table, oldest first, and how it is judged.
 
     Points are loads (or results of checks), or days of `zone` where there are several loads a day; the running day is no point yet.
+    If it `is_logical`, their times are those that runs say their data is of.
     """
 
     kind: str
@@ -51,6 +54,12 @@ class Series:
     sources: tuple[str, ...] = ()
     last_at: datetime | None = None
     decisions: Mapping[str, Decision] = field(default_factory=dict)
+    is_logical: bool = False
+
+    def next_at(self, now: datetime) -> datetime:
+        """When the next point is expected: now, or, where runs say of which day their data is, so long after the last one as usual."""
+        gaps = [(later.at - sooner.at).total_seconds() for sooner, later in pairwise(self.points)]
+        return self.points[-1].at + timedelta(seconds=median(gaps)) if self.is_logical and gaps else now
 
     @property
     def zone(self) -> tzinfo:
@@ -98,17 +107,24 @@ def read_series(
     check: str | None = None,
     until: datetime | None = None,
     source: str | None = None,
+    *,
+    once_a_day: bool = False,
 ) -> Series:
     """What was measured of a table before `until`, by default now, as far back as bands look.
 
-    Of `ingestion_volume` the metric is rows or bytes, of one source if the table has several. Of other kinds it is one of the payload's
-    `metrics`, of one `check`.
+    Of `ingestion_volume` the metric is rows or bytes, of one source if the table has several. Of `dq_result` it is the
+    unexpected_percent or unexpected_count of a `check`, or what it observed. Of other kinds it is one of the payload's `metrics`, of one
+    `check`. With `once_a_day`, days are summed up only if nothing was loaded today: otherwise the series has no points.
     """
     decided = decisions.current(tx, kind, table)
     end = until or tx.now + timedelta(seconds=1)
     if kind == VOLUME:
-        return _volumes(tx, settings, table, metric, end, source, decided)
+        return _volumes(tx, settings, table, metric, end, source, decided, once_a_day=once_a_day)
     since = end - timedelta(days=settings.window_days)
+    if kind == CHECKS:
+        checks = results.check_history(tx, table, check or "", MOST_POINTS, since=since, until=end)
+        points = [point for each in reversed(checks) if (point := _checked(each, metric, decided))]
+        return Series(kind, table, metric, tuple(points), settings, decisions=decided)
     found = records.history(tx, kind, table, MOST_POINTS, since=since, until=end)
     points = [point for record in reversed(found) if (point := _result(record, metric, check, decided))]
     return Series(kind, table, metric, tuple(points), settings, decisions=decided)
@@ -123,6 +139,14 @@ def _result(record: records.MetadataRecord, metric: str, check: str | None, deci
         return None
     state = _decided(record.record_id, decided) or ("failed" if status == "fail" else "ordinary")
     return Point(record.produced_at, float(value), record.record_id, state)
+
+
+def _checked(check: results.DqCheck, metric: str, decided: Mapping[str, Decision]) -> Point | None:
+    """What an expectation of a table observed as a point; None if it observed no such number."""
+    value = getattr(check, metric) if metric in CHECK_METRICS else check.observed.get(metric)
+    if isinstance(value, bool) or not isinstance(value, int | float):
+        return None
+    return Point(check.executed_at, float(value), check.dq_result_id, _decided(check.dq_result_id, decided) or "ordinary")
 
 
 @dataclass(frozen=True)
@@ -144,6 +168,8 @@ def _volumes(
     until: datetime,
     source: str | None,
     decided: Mapping[str, Decision],
+    *,
+    once_a_day: bool,
 ) -> Series:
     since, key = until - timedelta(days=settings.window_days), table_key(table)
     rows = tx.all(sql.volumes, name_key=key, since=since, until=until, most=MOST_POINTS)
@@ -154,11 +180,14 @@ def _volumes(
     loads = [load for load in found if load.source == chosen]
     points = tuple(sorted((Point(load.at, load.value, load.id, load.state) for load in reversed(loads)), key=lambda point: point.at))
     last_at = max((load.at for load in loads if load.state != "refused"), default=None)
-    series = Series(VOLUME, table, metric, points, settings, "load", chosen, sources, last_at, decided)
+    is_logical = any(LOGICAL_DATE in row["payload"] for row in rows if row["source_id"] == chosen)
+    series = Series(VOLUME, table, metric, points, settings, "load", chosen, sources, last_at, decided, is_logical)
     if not is_often([load.at for load in loads if load.state == "ordinary"]):
         return series
-    more = _loads(tx.all(sql.volumes, name_key=key, since=since, until=until, most=MOST_LOADS), metric, zone, decided)
-    days = by_day([load for load in more if load.source == chosen], zone, until, decided)
+    if once_a_day and last_at and last_at.astimezone(series.zone).date() == tx.now.astimezone(series.zone).date():
+        return replace(series, points=(), unit="day")
+    many = tx.all(sql.volumes_of_days, name_key=key, since=since, until=until, most=MOST_LOADS)
+    days = by_day((_part(row, metric, zone, decided) for row in many if row["source_id"] == chosen), zone, until, decided)
     return replace(series, points=tuple(days), unit="day")
 
 
@@ -189,6 +218,13 @@ def logical_time(given: Any, zone: tzinfo) -> datetime | None:
         at = datetime.fromisoformat(given)
         return at if at.tzinfo else at.replace(tzinfo=zone)
     return None
+
+
+def _part(row: Row, metric: str, zone: tzinfo, decided: Mapping[str, Decision]) -> _Load:
+    """A load as a part of its day: what came, came, whatever became of its run."""
+    odd: State = row["load"] if row["load"] in _ODD_LOADS else "ordinary"
+    at = logical_time(row[LOGICAL_DATE], zone) or row["produced_at"]
+    return _Load(row["record_id"], at, row["source_id"], float(row[metric] or 0), _decided(row["record_id"], decided) or odd)
 
 
 def _state(row: Row, decided: Mapping[str, Decision]) -> State:
