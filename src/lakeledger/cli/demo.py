@@ -38,7 +38,7 @@ BAR_WIDTH = 40
 ELSEWHERE = ("LAKELEDGER_URL", "LAKELEDGER_WAREHOUSE", "LAKELEDGER_TENANT")
 SHAPE = (
     '{"tables", "runs", "positions": rows of each, "compacted": {table: {"files_before", "files_after"}}, '
-    '"customer_events": {"events", "in_order", "late", "duplicates", "deletes", "bad"}, '
+    '"caught": [{"what", "noticed_by", "became"}], "customer_events": {"events", "in_order", "late", "duplicates", "deletes", "bad"}, '
     '"location": {"ledger", "warehouse", "landing", "pipeline"}}'
 )
 
@@ -139,6 +139,7 @@ def _print_json(shop: Demo, runs: Sequence[Run]) -> None:
             "runs": runs,
             "positions": shop.ledger.positions.list(),
             "compacted": {name: {"files_before": before, "files_after": after} for name, (before, after) in shop.compacted().items()},
+            "caught": shop.caught(),
             "customer_events": counted.figures if counted else None,
             "location": _location(shop),
         }
@@ -150,6 +151,7 @@ def _print_report(shop: Demo, runs: Sequence[Run], folder: str) -> None:
     _print_runs(runs)
     _print_positions(shop)
     _print_compacted(shop)
+    _print_caught(shop)
     if counted := shop.customer_events():
         _print_events(counted)
         _print_history(shop, counted)
@@ -185,6 +187,11 @@ def _print_compacted(shop: Demo) -> None:
     if compacted := shop.compacted():
         rows = [(name, show.count(before), show.count(after)) for name, (before, after) in sorted(compacted.items())]
         show.print_table(["compacted", ">files before", ">files after"], rows)
+
+
+def _print_caught(shop: Demo) -> None:
+    rows = [(each.what, each.noticed_by, each.became) for each in shop.caught()]
+    show.print_table(["what went wrong", "+noticed by", "+what became of it"], rows)
 
 
 def _print_events(counted: Tally) -> None:
@@ -257,7 +264,9 @@ def _print_next(folder: str) -> None:
         "lakeledger positions show shop.orders": "how far it was read, and from which files",
         "lakeledger tables read-with polars gold.daily_revenue": "code for Polars, pyiceberg, Spark",
         "lakeledger compact bronze.orders": "its files by size, and why none is written together now",
-        "lakeledger dlq groups": "the bad events, by reason",
+        "lakeledger dlq groups": "bad events and wrong lines, by reason",
+        "lakeledger quality list": "what came of expectations, load by load",
+        "lakeledger bands show bronze.orders --plot -": "how many orders a day are usual, and which days were not",
         "lakeledger run shop.yaml --sample 5 --module shop": "5 rows of each source into scratch tables",
         "lakeledger tables verify --all": "every file against its checksum",
         f"lakeledger run {YAML}": "nothing new: nothing loaded twice",

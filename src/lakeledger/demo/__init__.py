@@ -35,6 +35,7 @@ if TYPE_CHECKING:
 MAX_DAYS = 365
 DAILY, WEEKLY = "shop", "shop_reports"
 SUNDAY = 6
+ORDERS = "bronze.orders"
 # Of records about compactions.
 KIND = "compaction"
 
@@ -45,6 +46,15 @@ class Done:
 
     day: date
     run: Run
+
+
+@dataclass(frozen=True)
+class Caught:
+    """Something that went wrong in the shop: what, what noticed it, and what became of it."""
+
+    what: str
+    noticed_by: str
+    became: str
 
 
 @dataclass(frozen=True)
@@ -87,6 +97,26 @@ class Demo:
     def customer_events(self) -> crm.Tally | None:
         """What became of the change events of customers; None in a shop that has none."""
         return crm.tally(self.days) if oracle.CUSTOMERS in self.targets else None
+
+    def caught(self) -> list[Caught]:
+        """What went wrong on the days that were loaded, as the ledger knows it."""
+        wrong, found = self.ledger.tables.find(oracle.WRONG_LINES), []
+        if wrong:
+            set_aside = f"set aside in {oracle.WRONG_LINES}, each with its reasons: lakeledger dlq groups"
+            found.append(Caught(f"{wrong.row_count} order lines that cannot be right", "rules with action quarantine", set_aside))
+        for refused in self.ledger.quality.history(ORDERS, status="FAIL"):
+            day, why = self._day(refused.pipeline_logging_id), refused.failed_expectations[0]["message"]
+            found.append(
+                Caught(f"{day}: orders exported twice", why, "the run failed and nothing was visible; the corrected file was loaded")
+            )
+        for volume in self.ledger.records.history("ingestion_volume", ORDERS):
+            if (volume.quality or {}).get("status") == "warn":
+                day, why = volume.payload["logical_date"], (volume.quality or {})["message"]
+                found.append(Caught(f"{day}: the site was down", why, f"committed, with a warning: lakeledger bands show {ORDERS}"))
+        return found
+
+    def _day(self, run_id: str) -> str:
+        return str(self.ledger.runs.get(run_id).parameters["logical_date"])
 
     def load(self) -> Iterator[Done]:
         """Load what is missing, one run a day, and make the reports every week and at the end. Raises Failed.
