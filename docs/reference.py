@@ -16,7 +16,9 @@ from lakeledger import db
 from lakeledger.cli import program
 from lakeledger.config import (
     AsthaSettings,
+    BandSettings,
     CaptureSettings,
+    CompactionSettings,
     ControlSettings,
     CostSettings,
     RetentionSettings,
@@ -71,6 +73,8 @@ def settings_page() -> str:
         *_settings(CostSettings, "costs."),
         *_settings(ControlSettings, "control."),
         *_settings(AsthaSettings, "astha."),
+        *_settings(CompactionSettings, "compaction."),
+        *_settings(BandSettings, "bands."),
     ]
     table = "\n".join(f"| `{name}` | {default} | {text} |" for name, default, text in rows)
     how = (

@@ -32,6 +32,8 @@ if TYPE_CHECKING:
     from lakeledger.pipelines import Context
     from lakeledger.pipelines.streaming.writer import StreamWriter
     from lakeledger.publishing import Publisher
+    from lakeledger.quality.bands.slice import Bands
+    from lakeledger.quality.freshness import Freshnesses
     from lakeledger.recon import Recon
     from lakeledger.records import Records
     from lakeledger.runs import ActiveRun, Fence, Heartbeats
@@ -225,6 +227,20 @@ class Slices:
         from lakeledger.records import Records
 
         return Records(self.store)
+
+    @property
+    def bands(self) -> Bands:
+        """What is usual: tolerance bands of volumes and checks, and what people decided about points."""
+        from lakeledger.quality.bands.slice import Bands
+
+        return Bands(self.store, self.settings.bands)
+
+    @property
+    def freshness(self) -> Freshnesses:
+        """How fresh tables are, how old they may become, and which are silent."""
+        from lakeledger.quality.freshness import Freshnesses
+
+        return Freshnesses(self.store, self.settings.bands)
 
     @property
     def changes(self) -> Changes:

@@ -24,6 +24,8 @@ from lakeledger.db import Transaction
 from lakeledger.db.queries import Query, statement
 from lakeledger.jobs.queue import sql as jobs
 from lakeledger.maintenance.policies import sql as maintenance
+from lakeledger.quality.bands.decisions import sql as bands
+from lakeledger.quality.freshness import sql as freshness
 from lakeledger.records import sql as records
 from lakeledger.runs.store import sql as runs
 from lakeledger.sync import cleanup
@@ -186,6 +188,31 @@ HOT = [
     hot(records.history, "metadata_records_by_kind(kind)", **PAGE, kind="k"),
     hot(records.history, "metadata_records_by_kind(kind, produced_at)", **FOUND_OUT, kind="k"),
     hot(records.history, "metadata_records_by_table(kind, name_key, produced_at)", **FOUND_OUT, kind="k", name_key="main.orders"),
+    hot(records.history, "metadata_records_by_kind(kind, produced_at)", **PAGE, kind="k", since=NOW, until=NOW),
+    hot(records.history, "metadata_records_by_table(kind, name_key, produced_at)", **PAGE, kind="k", name_key="main.orders", since=NOW),
+    hot(records.history, "metadata_records_by_table(kind, name_key, produced_at)", **PAGE, kind="k", name_key="main.orders", until=NOW),
+    hot(
+        records.history,
+        "metadata_records_by_table(kind, name_key, produced_at)",
+        **FOUND_OUT,
+        kind="k",
+        name_key="main.orders",
+        since=NOW,
+        until=NOW,
+    ),
+    hot(
+        bands.volumes,
+        "metadata_records_by_table(kind, name_key, produced_at) pipeline_runs_pkey(pipeline_logging_id)",
+        name_key="main.orders",
+        since=NOW,
+        until=NOW,
+        most=200,
+    ),
+    hot(bands.broken_steps, "step_logs_pkey(step_logging_id)", ids=["a", "b"]),
+    hot(bands.decisions, "band_decisions_by_series(name_key, kind)", name_key="main.orders", kind="k"),
+    hot(bands.last_verdicts, "tables_by_name(name_key) metadata_records_judged(kind, name_key)", **PAGE, after_key="a"),
+    hot(freshness.find_freshness, "table_freshness_pkey(table_id)", table_id="t"),
+    hot(freshness.list_freshness, "tables_by_name(name_key) table_freshness_pkey(table_id)", **PAGE, after_key="a"),
     hot(tables.list_tables, "tables_by_name", **PAGE),
     hot(tables.list_tables, "tables_by_name(name_key)", **after(name_key="main.orders")),
     hot(tables.list_snapshots, "table_snapshots_by_version(table_id, version)", **after(version=7), table_id="t"),
@@ -424,6 +451,11 @@ select {ID}, {TENANT}, 'm' || n % 50, n, 'number', '{{}}', '', {AT}, 'me', false
 insert into metadata_records (record_id, tenant_id, kind, source_id, target_extras, context_extras, payload, produced_at, producer_id,
                               extras)
 select {ID}, {TENANT}, 'kind' || n % 3, 's', '{{}}', '{{}}', '{{}}', {AT}, 'me', '{{}}' from generate_series(1, {ROWS}) n;
+insert into tables (table_id, tenant_id, schema_name, table_name, name_key, location, current_version, content_version, row_count, total_size,
+                    file_count, last_modified, created_at, updated_at)
+select 't' || n, {TENANT}, 'shop', 't' || n, 'shop.t' || n, 'l', 1, 1, 1, 1, 1, {AT}, {AT}, {AT} from generate_series(1, {ROWS}) n;
+insert into table_freshness (table_id, tenant_id, data_at, gaps, updated_at)
+select 't' || n, {TENANT}, {AT}, '[]', {AT} from generate_series(1, {ROWS}) n;
 insert into local_job_runs (id, tenant_id, job_id, cause, due_at, asked_by, parameters, status, attempt, times_lost, claim_token,
                             start_after, created_at, ended_at)
 select {ID}, {TENANT}, 'j' || n % 50, 'asked', {AT}, 'me', '{{}}', 'done', 1, 0, 0, {AT}, {AT}, {AT} from generate_series(1, {ROWS}) n;

@@ -2,12 +2,14 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
+from datetime import UTC, datetime, timedelta
 from typing import Any
 
 import pytest
 
 from contract.making import AT, append, new_file, overwrite
-from lakeledger import Advance, Conflict, FilesPosition, Ledger, NumberPosition, records
+from lakeledger import Advance, Conflict, FilesPosition, Invalid, Ledger, NumberPosition, records
 from lakeledger.pipelines.effects import Stopwatch
 from lakeledger.records import MetadataContext, MetadataTarget, NewRecord
 from lakeledger.sync import SourceFile, parse_source
@@ -20,7 +22,7 @@ def test_a_commit_leaves_its_volume(ledger: Ledger) -> None:
     assert fact is not None
     assert fact.payload == {
         "rows": 15, "bytes": 150, "files": 2, "operation": "append", "table_version": 1, "watermark": {"value": 7}, "source_files": 0,
-        "window_start": None, "window_end": None, "filter": None,
+        "window_start": None, "window_end": None, "filter": None, "load": "ordinary",
     }  # fmt: skip
     assert fact.target == MetadataTarget("shop.orders", "silver", "orders")
     assert fact.context == MetadataContext("load", committed.snapshot.run_id, "default")
@@ -53,6 +55,28 @@ def test_an_empty_commit_has_a_volume_of_zero_not_an_unknown_one(ledger: Ledger)
     fact = ledger.records.latest("ingestion_volume")
     assert fact is not None
     assert (fact.payload["rows"], fact.payload["files"], fact.payload["watermark"]) == (0, 0, None)
+
+
+def test_facts_of_a_time_are_found(ledger: Ledger) -> None:
+    target, start = MetadataTarget("shop", "silver", "orders"), datetime(2026, 1, 1, tzinfo=UTC)
+    for day in range(6):
+        with ledger.store.write() as tx:
+            records.add(replace(tx, now=start + timedelta(days=day)), NewRecord(target, MetadataContext(), "custom", {"day": day}, "me"))
+
+    def days(**times: Any) -> list[int]:
+        return [fact.payload["day"] for fact in ledger.records.history("custom", "silver.orders", **times)]
+
+    assert days(since=start + timedelta(days=3)) == [5, 4, 3]
+    assert days(until=start + timedelta(days=3)) == [2, 1, 0]
+    assert days(since="2026-01-02T00:00:00Z", until="2026-01-04T00:00:00Z") == [2, 1]
+    first = ledger.records.history("custom", limit=2, since=start + timedelta(days=1))
+    assert [fact.payload["day"] for fact in ledger.records.history("custom", after=first.next, since=start + timedelta(days=1))] == [
+        3,
+        2,
+        1,
+    ]
+    with pytest.raises(Invalid, match="time zone"):
+        days(since="2026-01-02T00:00:00")
 
 
 def test_each_commit_adds_facts_and_changes_none(ledger: Ledger) -> None:

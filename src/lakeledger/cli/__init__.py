@@ -32,6 +32,8 @@ COMMANDS = {
     "snapshots": ("lakeledger.cli.snapshots:snapshots", "Versions of tables: list, tag, expire; how long they are kept."),
     "maintain": ("lakeledger.cli.maintain:maintain", "Keep tables tidy: versions, files, metadata, checksums."),
     "compact": ("lakeledger.cli.compact:compact", "Write small files together: what would be done, and why or why not."),
+    "bands": ("lakeledger.cli.bands:bands", "What is usual: tolerance bands, and what was outside of them."),
+    "freshness": ("lakeledger.cli.freshness:freshness", "How fresh tables are: which are late or silent."),
     "records": ("lakeledger.cli.feed:records", "What is known: facts about tables, newest first."),
     "changes": ("lakeledger.cli.feed:changes", "What changed, in the order of commits."),
     "astha": ("lakeledger.cli.events:astha", "Deliver changes to their subscribers."),

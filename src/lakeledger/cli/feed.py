@@ -7,7 +7,7 @@ from typing import Any
 import click
 
 from lakeledger.cli import show
-from lakeledger.cli.options import Options, paged, shared
+from lakeledger.cli.options import Options, moment_of, paged, shared
 from lakeledger.redaction import scrub_value
 
 
@@ -50,18 +50,25 @@ def records() -> None:
 @records.command("list")
 @click.argument("kind")
 @click.option("--table", metavar="NAME", help="Only facts about this table: orders or silver.orders.")
+@click.option("--since", metavar="TIME", help="Only facts of this time or later: 2026-01-31T00:00:00Z, or 7d for the last seven days.")
+@click.option("--until", metavar="TIME", help="Only facts of before this time.")
 @paged()
 @shared(
     '{"records": [{"record_id", "target", "context", "kind", "payload", "produced_at", "producer_id", '
     '"version", "quality", "extras"}], "next"}'
 )
-def list_records(options: Options, kind: str, table: str | None, limit: int, after: str | None) -> None:
+def list_records(
+    options: Options, kind: str, table: str | None, since: str | None, until: str | None, limit: int, after: str | None
+) -> None:
     """Facts of one KIND, newest first.
 
     lakeledger records list ingestion_volume --table silver.orders
+    lakeledger records list dq_result --since 7d
+    lakeledger records list recon_result --since 2026-01-01T00:00:00Z --until 2026-02-01T00:00:00Z
     """
+    times = {"since": moment_of(since), "until": moment_of(until)}
     with options.open() as ledger:
-        found = ledger.records.history(kind, table, limit, after)
+        found = ledger.records.history(kind, table, limit, after, **times)
     if options.as_json:
         show.print_json({"records": found, "next": found.next})
         return

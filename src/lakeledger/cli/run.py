@@ -355,5 +355,8 @@ def _show(outcome: Outcome) -> None:
     show.print_title(f"{outcome.module_name}: run {outcome.run.id}, {show.duration(outcome.run.duration_ms)}")
     show.print_table(["~source", "~target", "status", ">rows", ">took", "result"], rows)
     problems = [(show.status(step.status), step.source_id, show.scrubbed(step.error)) for step in outcome.result.steps if step.error]
+    for step in outcome.result.steps:
+        for warning in step.loaded.warnings if step.loaded else ():
+            show.print_warning(f"{step.source_id}: {warning}")
     if problems:
         show.print_grid(problems)

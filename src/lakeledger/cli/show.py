@@ -46,6 +46,11 @@ STATUS = {
     "unchanged": ("–", "dim"),
     "refused": ("✗", "red"),
     "passes": ("✓", "green"),
+    "pass": ("✓", "green"),
+    "learning": ("·", "dim"),
+    "fresh": ("✓", "green"),
+    "silent": ("!", "yellow"),
+    "late": ("✗", "red"),
 }
 
 _CONTROL = re.compile(r"[\x00-\x08\x0b-\x1f\x7f-\x9f]")

@@ -15,6 +15,7 @@ from typing import Any
 from lakeledger import locations
 from lakeledger.config.sections import (
     AsthaSettings,
+    BandSettings,
     CaptureSettings,
     CompactionSettings,
     ControlSettings,
@@ -36,6 +37,7 @@ __all__ = [
     "METADATA",
     "PUBLISHED_FORMATS",
     "AsthaSettings",
+    "BandSettings",
     "CaptureSettings",
     "CompactionSettings",
     "ControlSettings",
@@ -117,6 +119,17 @@ _SECTIONS: dict[str, dict[str, Any]] = {
         "background": str,
         "workers": int,
     },
+    "bands": {
+        "min_points": int,
+        "scale": _NUMBER,
+        "floor": _NUMBER,
+        "floor_rows": int,
+        "seasonal_min": int,
+        "tolerance": _NUMBER,
+        "shift_points": int,
+        "window_days": _NUMBER,
+        "time_zone": str,
+    },
     "subscribers": {},
     "capture": {"mask": list, "unmask": list, "record_bytes": int, "retry_seconds": _NUMBER, "retry_cap_seconds": _NUMBER},
 }
@@ -172,6 +185,7 @@ class Settings:
     control: ControlSettings = field(default_factory=ControlSettings)
     astha: AsthaSettings = field(default_factory=AsthaSettings)
     compaction: CompactionSettings = field(default_factory=CompactionSettings)
+    bands: BandSettings = field(default_factory=BandSettings)
     subscribers: Mapping[str, str] = setting('who hears of changes besides lakeledger\'s own components: `name = "module:Class"`', dict)
     base: Path = field(default_factory=Path.cwd)
     file: Path | None = None
@@ -299,6 +313,7 @@ def read_file(path: Path) -> Settings:
             control=ControlSettings(**sections["control"]),
             astha=AsthaSettings(**sections["astha"]),
             compaction=CompactionSettings(**sections["compaction"]),
+            bands=BandSettings(**sections["bands"]),
             subscribers=sections["subscribers"],
             base=path.parent.resolve(),
             file=path,

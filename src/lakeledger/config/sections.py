@@ -202,3 +202,43 @@ class CompactionSettings:
             raise Invalid(f"compaction.background must be auto, start or off, not {self.background!r}")
         if self.workers < 1:
             raise Invalid(f"compaction.workers must be at least 1, not {self.workers}")
+
+
+@dataclass(frozen=True)
+class BandSettings:
+    """What counts as usual: how tolerance bands are learned from what was measured before, and how much is always allowed."""
+
+    min_points: int = setting("how many points there are at least before a band is believed; below that it is LEARNING", 7)
+    scale: float = setting("how many robust standard deviations (1.4826 × MAD) around what is expected are usual", 3.5)
+    floor: float = setting("the share of what is expected that is always allowed, so that a flat series does not alarm at once", 0.05)
+    floor_rows: int = setting("how many rows more or fewer are always allowed", 10)
+    seasonal_min: int = setting("how many points of a weekday there are at least before it is judged by its own kind", 4)
+    tolerance: float = setting("while a band is LEARNING: the share of what is expected that is allowed", 0.5)
+    shift_points: int = setting("after how many points in a row on the same side of the band the new level counts", 14)
+    window_days: float = setting("how far back a band looks", 90.0)
+    time_zone: str = setting("where days and weekdays begin, as in `Europe/Zurich`", "UTC")
+
+    def __post_init__(self) -> None:
+        if self.min_points < 3:
+            raise Invalid(f"bands.min_points must be at least 3, not {self.min_points}: fewer points have no spread")
+        if self.seasonal_min < 2:
+            raise Invalid(f"bands.seasonal_min must be at least 2, not {self.seasonal_min}: one point has no spread")
+        if self.shift_points < self.min_points:
+            raise Invalid(f"bands.shift_points must be at least min_points ({self.min_points}), not {self.shift_points}")
+        for name in ("scale", "tolerance", "window_days"):
+            if not 0 < getattr(self, name) < float("inf"):
+                raise Invalid(f"bands.{name} must be positive, not {getattr(self, name)}")
+        for name in ("floor", "floor_rows"):
+            if not 0 <= getattr(self, name) < float("inf"):
+                raise Invalid(f"bands.{name} must not be negative, not {getattr(self, name)}")
+        self._check_time_zone()
+
+    def _check_time_zone(self) -> None:
+        if self.time_zone == "UTC":
+            return
+        from zoneinfo import ZoneInfo
+
+        try:
+            ZoneInfo(self.time_zone)
+        except (KeyError, ValueError, OSError) as error:
+            raise Invalid(f"bands.time_zone {self.time_zone!r} is not known: write a name such as Europe/Zurich") from error

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import re
+from datetime import timedelta
 from functools import cached_property
 from typing import Annotated, Any, Literal
 
@@ -12,6 +13,7 @@ from pydantic_core import PydanticCustomError
 from lakeledger import clock, codec
 from lakeledger.control.values import Columns, Line, Name, Part, Plain, Text
 from lakeledger.errors import Invalid
+from lakeledger.quality.volume import VolumePolicy
 from lakeledger.redaction import scrub
 from lakeledger.tables import TableName, parse_name
 
@@ -36,6 +38,29 @@ def a_reference(password: str | None, info: ValidationInfo) -> str | None:
     if password is None or info.context == RESOLVED or REFERENCE.fullmatch(password.strip()):
         return password
     raise PydanticCustomError("unsafe", "the password stands in clear: write {{env.NAME}} and set that variable where the task runs")
+
+
+class VolumeConfig(Part):
+    """What is expected of how many rows a load brings. By default a load that is unusual for its table is reported, and committed."""
+
+    band: Literal["warn", "fail", "off"] = Field(
+        "warn", description="What becomes of a load whose rows are not within the tolerance band: reported, refused, or not judged."
+    )
+    min_rows: int | None = Field(None, ge=0, description="Fewer rows are reported, or with band fail refused.")
+    max_rows: int | None = Field(None, ge=0, description="More rows are reported, or with band fail refused.")
+    tolerance: float | None = Field(None, gt=0, description="The share of what is expected that is usual, instead of what is learned.")
+
+    @property
+    def policy(self) -> VolumePolicy:
+        return VolumePolicy(self.band, self.min_rows, self.max_rows, self.tolerance)
+
+    @model_validator(mode="after")
+    def _has_room(self) -> VolumeConfig:
+        if self.min_rows is not None and self.max_rows is not None and self.min_rows > self.max_rows:
+            raise PydanticCustomError(
+                "text", "min_rows {least} is more than max_rows {most}", {"least": self.min_rows, "most": self.max_rows}
+            )
+        return self
 
 
 class TargetConfig(Part):
@@ -82,6 +107,8 @@ class TargetConfig(Part):
     required_columns: Columns = Field((), description="With bad_rows quarantine: further columns that must not be NULL.")
     max_bad_rows: int | None = Field(None, ge=0, description="With bad_rows quarantine: more of them fail the load.")
     max_bad_rate: float | None = Field(None, ge=0, le=1, description="With bad_rows quarantine: a larger share of them fails the load.")
+    volume: VolumeConfig | None = Field(None, description="What is expected of how many rows a load brings.")
+    freshness: Text | None = Field(None, description="How old the table's last data may become: 26h, 8d. By default that is learned.")
 
     @cached_property
     def name(self) -> TableName:
@@ -91,6 +118,18 @@ class TargetConfig(Part):
     def declared_mode(self) -> WriteMode | None:
         """The write mode that it names, in either way."""
         return self.write_mode or {1: "merge", 2: "scd2"}.get(self.stored_as_scd_type or 0)  # type: ignore[return-value]
+
+    @property
+    def max_age(self) -> timedelta | None:
+        """How old the table's last data may become."""
+        return clock.parse_span(self.freshness) if self.freshness else None
+
+    @field_validator("freshness")
+    @classmethod
+    def _is_an_age(cls, freshness: str | None) -> str | None:
+        if freshness is not None and not clock.parse_span(freshness):
+            raise PydanticCustomError("text", "{given} is not a time span: write 90m, 26h or 8d", {"given": repr(freshness)})
+        return freshness
 
     @field_validator("renamed_columns")
     @classmethod

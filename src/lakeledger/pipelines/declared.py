@@ -18,6 +18,8 @@ from lakeledger.pipelines.sources import NEWS
 from lakeledger.pipelines.sources.declared import Declared
 from lakeledger.pipelines.sources.opening import open_source
 from lakeledger.publishing import PublishedAs
+from lakeledger.quality.freshness import Sla
+from lakeledger.quality.volume import DEFAULT_POLICY
 from lakeledger.sync import Source as SourceName
 
 
@@ -59,6 +61,8 @@ def declared_write(declared: Declared) -> Write:
         optional_columns=config.optional_columns if isinstance(config, FilesConfig) else (),
         naming=Naming.of_target(target),
         effects=(PublishedAs(target.name, check_formats(target.publish)),) if target.publish else (),
+        volume_policy=target.volume.policy if target.volume else DEFAULT_POLICY,
+        sla=Sla(target.max_age),
     )
 
 

@@ -11,6 +11,9 @@ from lakeledger import records
 from lakeledger.commit import Commit
 from lakeledger.db import Transaction
 from lakeledger.names import TableName
+from lakeledger.quality import freshness
+from lakeledger.quality.freshness import Sla
+from lakeledger.quality.volume import Load, VolumeVerdict
 from lakeledger.runs import store as run_store
 from lakeledger.sync import Source, SourceFile
 from lakeledger.sync.positions import store as positions
@@ -23,6 +26,8 @@ if TYPE_CHECKING:
     from lakeledger.pipelines.breaking import Consequence
 
 PRODUCER = "ingestion.v1"
+# The version of what is written: schemas/kinds has its JSON Schema.
+SCHEMA_VERSION = "1"
 
 
 class Stopwatch:
@@ -54,7 +59,8 @@ NO_VOLUME = Volume()
 class IngestionFacts:
     """How much was written to a table, and how long each part of that took. A source without a name is the pipeline's.
 
-    `extras` tell what became of duplicates (`deduplication`) and of bad rows (`guardrails`).
+    `extras` tell what became of duplicates (`deduplication`) and of bad rows (`guardrails`). `load` says how the load came to be,
+    `verdict` what is said of its volume, and `sla` how old the table may become, if a document says so.
     """
 
     table: TableName
@@ -62,15 +68,21 @@ class IngestionFacts:
     source: str | None = None
     volume: Volume = NO_VOLUME
     extras: Mapping[str, Any] = field(default_factory=dict)
+    load: Load = "ordinary"
+    verdict: VolumeVerdict | None = None
+    sla: Sla | None = None
 
     def write(self, tx: Transaction, committed: Commit) -> None:
         made = committed.of(self.table)
         if made is None or not made.applied:
             return
         run, summary = committed.run, made.snapshot.summary
+        has_data = made.counters.inserted + made.counters.updated + made.counters.deleted > 0
+        freshness.note(tx, made.table, has_data=has_data and self.load not in ("backfill", "replay"), sla=self.sla)
         target = records.MetadataTarget(self.source or run.pipeline_id, made.table.schema_name, made.table.table_name)
-        context = records.MetadataContext(job_id=run.pipeline_id, run_id=run.id, namespace=tx.tenant_id)
+        context = _context(tx, committed)
         volume = {
+            "load": self.load,
             "rows": made.counters.inserted + made.counters.updated,
             "bytes": summary["added_bytes"],
             "files": summary["added_files"],
@@ -87,8 +99,43 @@ class IngestionFacts:
             "retries": run_store.earlier_attempts(tx, run, committed.fence.step_id),
             "table_version": made.version,
         }
-        records.add(tx, records.NewRecord(target, context, "ingestion_volume", volume, PRODUCER, extras=dict(self.extras)))
-        records.add(tx, records.NewRecord(target, context, "ingestion_runtime", runtime, PRODUCER))
+        quality, extras = self.verdict.to_json() if self.verdict else None, dict(self.extras)
+        records.add(tx, records.NewRecord(target, context, "ingestion_volume", volume, PRODUCER, SCHEMA_VERSION, quality, extras))
+        records.add(tx, records.NewRecord(target, context, "ingestion_runtime", runtime, PRODUCER, SCHEMA_VERSION))
+
+
+def _context(tx: Transaction, committed: Commit) -> records.MetadataContext:
+    step = {"step_id": committed.fence.step_id} if committed.fence.step_id else {}
+    return records.MetadataContext(committed.run.pipeline_id, committed.run.id, tx.tenant_id, step)
+
+
+@dataclass(frozen=True)
+class RefusedVolume:
+    """That a load was refused for its volume: it is known, and nothing of it is in the table. Somebody may accept it."""
+
+    table: TableName
+    source: str
+    rows: int
+    bytes: int
+    files: int
+    operation: str
+    verdict: VolumeVerdict
+
+    def write(self, tx: Transaction, committed: Commit) -> None:
+        target = records.MetadataTarget(self.source, self.table.schema, self.table.table)
+        volume = {
+            "load": "refused",
+            "rows": self.rows,
+            "bytes": self.bytes,
+            "files": self.files,
+            "operation": self.operation,
+            "table_version": None,
+            "watermark": None,
+            "source_files": 0,
+        }
+        quality = self.verdict.to_json()
+        new = records.NewRecord(target, _context(tx, committed), "ingestion_volume", volume, PRODUCER, SCHEMA_VERSION, quality)
+        records.add(tx, new)
 
 
 @dataclass(frozen=True)

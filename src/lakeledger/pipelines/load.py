@@ -15,7 +15,9 @@ from lakeledger.pipelines.apply import Refused, Saved, Write
 from lakeledger.pipelines.breaking import SchemaChanged, block
 from lakeledger.pipelines.sources import NEWS, Reading, Source, Wanted, look
 from lakeledger.pipelines.translating import translating
+from lakeledger.pipelines.volumes import silence
 from lakeledger.pipelines.write import persist, write
+from lakeledger.quality.volume import VolumeVerdict
 from lakeledger.runs import Fence
 from lakeledger.tables import Committed, Table
 
@@ -30,12 +32,21 @@ T = TypeVar("T")
 
 @dataclass(frozen=True)
 class Loaded:
-    """What a load or another task did. `committed` is None if there was nothing new. `message` describes what is no version."""
+    """What a load or another task did. `committed` is None if there was nothing new. `message` describes what is no version.
+
+    `warnings` are what is worth a look although it went well; they are kept with the step, too.
+    """
 
     rows: int
     committed: Committed | None
     detail: dict[str, Any]
     message: str | None = None
+    warnings: tuple[str, ...] = ()
+
+    def warned(self, *warnings: str | None) -> Loaded:
+        """The same with further warnings."""
+        found = (*self.warnings, *(each for each in warnings if each))
+        return replace(self, warnings=found, detail={**self.detail, "warnings": list(found)}) if found else self
 
     @property
     def summary(self) -> str:
@@ -48,7 +59,7 @@ def load(context: Context, source: Source, into: Write, fence: Fence, wanted: Wa
 
     Raises Invalid, Conflict, Fenced or Failed; then nothing of it is visible.
     """
-    anew = _anew(into) if wanted.full_refresh else into
+    anew = _anew(into) if wanted.full_refresh else replace(into, load="backfill") if wanted.window else into
 
     def once() -> Loaded:
         with translating():
@@ -62,6 +73,7 @@ def _anew(into: Write) -> Write:
 
     Where a sequence says which change counts, all are applied again instead: what is there already loses or is the same.
     """
+    into = replace(into, load="full_refresh" if into.mode != "overwrite" else into.load)
     if into.changes is None:
         return replace(into, mode="overwrite")
     if into.changes.sequence_by is not None:
@@ -109,19 +121,22 @@ def plan(context: Context, source: Source, into: Write, wanted: Wanted = NEWS) -
 def _load_once(context: Context, source: Source, into: Write, fence: Fence, wanted: Wanted) -> Loaded:
     reading = plan(context, source, into, wanted)
     if reading is None:
-        return Loaded(0, None, {})
+        return Loaded(0, None, {}).warned(silence(context, into.table))
     if reading.frame is None:
         persist(context, [], fence, [], [reading.move] if reading.move else [], reading.effects)
-        return Loaded(0, None, reading.detail, reading.message)
+        return Loaded(0, None, reading.detail, reading.message).warned(silence(context, into.table))
+    verdicts: list[VolumeVerdict] = []
     try:
         with reading.frame(context.sessions.to_load(context.spark)) as frame:
-            committed = write(context, frame, _write(source, reading, into), fence)
+            committed = write(context, frame, replace(_write(source, reading, into), report=verdicts.append), fence)
     except SchemaChanged as error:
         with context.store.write() as tx:
             blocked = block(tx, source.name, str(into.table), error, context.ledger.worker.name, fence.run_id)
         raise blocked from error
     rows = committed.counters.inserted + committed.counters.updated
-    return Loaded(rows, committed if committed.applied else None, {**reading.detail, "version": committed.version})
+    detail = {**reading.detail, "version": committed.version}
+    loaded = Loaded(rows, committed if committed.applied else None, detail)
+    return loaded.warned(*(f"volume: {each.message}" for each in verdicts if each.status == "warn"))
 
 
 def _check(source: Source, reading: Reading, into: Write, wanted: Wanted) -> None:

@@ -129,8 +129,8 @@ def replay_write(into: Write, name: str) -> Write:
         )
     if into.mode == "merge" and into.changes and into.changes.sequence_by is None:
         # Nobody can tell which of two rows with one key is newer: the one that is there stays.
-        return replace(into, mode="insert_only")
-    return into
+        return replace(into, mode="insert_only", load="replay")
+    return replace(into, load="replay")
 
 
 def worker_of(run_id: str) -> str:

@@ -19,6 +19,7 @@ from lakeledger.pipelines.apply.ways import WAYS
 from lakeledger.pipelines.claiming import claimed
 from lakeledger.pipelines.effects import IngestionFacts, Stopwatch, Unmoved
 from lakeledger.pipelines.save import Shape, save
+from lakeledger.pipelines.volumes import judged_volume, load_of
 from lakeledger.runs import Fence
 from lakeledger.sync import Advance
 from lakeledger.sync.positions import store as positions
@@ -58,7 +59,8 @@ def write(context: Context, frame: DataFrame, spec: Write, fence: Fence) -> Comm
         judged = spec.judge(seen) if spec.judge else ()
         watch.lap("write_ms")
         outcome = rewrite.outcome(saved)
-        facts = [facts_of(spec, watch, outcome, seen)] if spec.is_ingestion else []
+        verdict = judged_volume(context, spec, target, outcome, saved, fence)
+        facts = [replace(facts_of(spec, watch, outcome, seen), load=load_of(spec, target), verdict=verdict)] if spec.is_ingestion else []
         made = [replace(change_of(spec, target, shape.schema, outcome, saved, rewrite), beside=shape.beside())]
         written = ((other, each) for other, each in zip(others, saved.asides, strict=True) if each.files)
         made += [replace(other.change(each, rewrite.beside), beside=shape.beside(other)) for other, each in written]
@@ -194,7 +196,7 @@ def facts_of(spec: Write, watch: Stopwatch, outcome: Outcome, seen: Saved) -> In
     extras: dict[str, Any] = {"deduplication": dict(outcome.deduplication)} if outcome.deduplication else {}
     if spec.guardrails:
         extras["guardrails"] = dict(spec.guardrails(seen))
-    return IngestionFacts(spec.table, watch, named.name if named else None, spec.volume, extras)
+    return IngestionFacts(spec.table, watch, named.name if named else None, spec.volume, extras, spec.load, sla=spec.sla)
 
 
 def fit(columns: Sequence[str], given: Schema, spec: Write, target: Target, others: Sequence[aside.Other] = ()) -> Shape:

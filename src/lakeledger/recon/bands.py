@@ -20,7 +20,9 @@ def with_band(context: Context, check: Check, name: str, table: str | None, outc
     with context.store.read() as tx:
         band = read_series(tx, context.ledger.settings.bands, KIND, table, "difference", check=name).band(now)
     verdict = band.judge(outcome.difference)
+    if verdict == "learning" and not check.thresholds.are_declared:  # what failed would never be learned from
+        return replace(outcome, status=Status.PASS, band=band.to_json(), message=f"{outcome.message}; {band.verdict(outcome.difference)}")
     learned = None if verdict == "learning" else verdict
     status = judging.judge(outcome.difference, outcome.percent, check.thresholds, learned)
-    told = f"{outcome.message}; {band.explain()}" if status != Status.PASS or outcome.difference else outcome.message
+    told = f"{outcome.message}; {band.verdict(outcome.difference)}" if status != Status.PASS or outcome.difference else outcome.message
     return replace(outcome, status=status, band=band.to_json(), message=told)

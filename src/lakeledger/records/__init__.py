@@ -110,10 +110,20 @@ def add(tx: Transaction, record: NewRecord) -> str:
 
 
 def history(
-    tx: Transaction, kind: str, table: str | None = None, limit: int | None = 100, after: str | None = None
+    tx: Transaction,
+    kind: str,
+    table: str | None = None,
+    limit: int | None = 100,
+    after: str | None = None,
+    *,
+    since: datetime | None = None,
+    until: datetime | None = None,
 ) -> Page[MetadataRecord]:
-    """Facts of one kind, newest first: of one table, or of all; `after` is the `next` of the page before."""
-    chosen = {"kind": kind, "name_key": None if table is None else table_key(table)}
+    """Facts of one kind, newest first: of one table, or of all; `after` is the `next` of the page before.
+
+    With `since` and `until` those of that time; what was known just then, at `until`, is not among them.
+    """
+    chosen = {"kind": kind, "name_key": None if table is None else table_key(table), "since": since, "until": until}
     return pages.read(tx, sql.history, _NEWEST, _record, limit, after, **chosen)
 
 
@@ -143,10 +153,23 @@ class Records:
 
     _store: Store
 
-    def history(self, kind: str, table: str | None = None, limit: int | None = 100, after: str | None = None) -> Page[MetadataRecord]:
-        """Facts of one kind, newest first, a page at a time: of all, or of one table (`silver.orders`, or `orders` of `main`)."""
+    def history(
+        self,
+        kind: str,
+        table: str | None = None,
+        limit: int | None = 100,
+        after: str | None = None,
+        *,
+        since: datetime | str | None = None,
+        until: datetime | str | None = None,
+    ) -> Page[MetadataRecord]:
+        """Facts of one kind, newest first, a page at a time: of all, or of one table (`silver.orders`, or `orders` of `main`).
+
+        `since` and `until` are times with a time zone, of which `until` is not part. Raises Invalid for what is none.
+        """
+        first, last = (None if time is None else codec.to_moment(time) for time in (since, until))
         with self._store.read() as tx:
-            return history(tx, kind, table, limit, after)
+            return history(tx, kind, table, limit, after, since=first, until=last)
 
     def latest(self, kind: str, table: str | None = None) -> MetadataRecord | None:
         """The newest fact of that kind, of one table or of all, or None."""

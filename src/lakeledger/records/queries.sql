@@ -11,6 +11,8 @@ insert into metadata_records (
 select * from metadata_records
  where tenant_id = :tenant_id and kind = :kind
    and name_key = :name_key -- optional
+   and produced_at >= :since -- optional
+   and produced_at < :until -- optional
    and (produced_at, record_id) < (:after_produced_at, :after_record_id) -- optional
  order by produced_at desc, record_id desc
  limit :page_size -- optional

@@ -13,6 +13,8 @@ from lakeledger.pipelines import Context
 from lakeledger.pipelines.apply.changes import Changes
 from lakeledger.pipelines.effects import NO_VOLUME, Volume
 from lakeledger.pipelines.naming import AS_IS, Naming
+from lakeledger.quality.freshness import Sla
+from lakeledger.quality.volume import DEFAULT_POLICY, Load, VolumePolicy, VolumeVerdict
 from lakeledger.runs import Counters
 from lakeledger.sync import Advance, Source
 from lakeledger.tables import Change, Layout, NewFile, Table, TableMetadata, TableName
@@ -99,7 +101,9 @@ class Write:
     for the modes that do. `drift` says what becomes of columns that the table does not have; those that are `optional_columns` may be
     missing then. `naming` says which columns of the table those of the rows are. If `look` sets bad rows aside, no table gets the columns
     that say why one is bad. For exchange, `replaces` are the keys of the files whose rows leave the table. Rows that another table had so
-    far leave it in the same commit: `takes` gives that change, once the rows are written and judged.
+    far leave it in the same commit: `takes` gives that change, once the rows are written and judged. `load` says how it came to be;
+    what is ordinary is judged by what the table usually gets, as `volume_policy` says, and `report` hears of the verdict. `sla` is how
+    old the table may become.
     """
 
     table: TableName
@@ -128,6 +132,10 @@ class Write:
     sets_bad_rows_aside: bool = False
     replaces: frozenset[str] = frozenset()
     takes: Callable[[], Change] | None = None
+    load: Load = "ordinary"
+    volume_policy: VolumePolicy = DEFAULT_POLICY
+    sla: Sla | None = None
+    report: Callable[[VolumeVerdict], None] | None = None
 
     @property
     def moves(self) -> list[Advance]:
