@@ -29,6 +29,7 @@ NOTHING = {
     "error_log": 0,
     "sync_marker_history": 0,
     "metadata_records": 0,
+    "recon_results": 0,
     "local_job_runs": 0,
     "pipeline_runs": 0,
     "change_log": 0,

@@ -156,6 +156,7 @@ OLD = {
     "error_log": 2,
     "sync_marker_history": 2,
     "metadata_records": 0,
+    "recon_results": 0,
     "local_job_runs": 0,
     "pipeline_runs": 1,
     "change_log": 5,

@@ -153,7 +153,7 @@ class _Drill:
         waiting, self.differing = self.differing, []
         while waiting:
             spot = waiting.pop(0)
-            finer = spot.split.finer(spot.part, spot.rows) if isinstance(spot.split, ByRange) and spot.rows > LARGE_PART else None
+            finer = spot.split.finer(spot.part) if isinstance(spot.split, ByRange) and spot.rows > LARGE_PART else None
             if finer is None:
                 self.differing.append(spot)
                 continue

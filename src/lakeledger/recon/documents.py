@@ -38,6 +38,11 @@ class SideConfig(Part):
     delta: DeltaConfig | None = None
     iceberg: IcebergConfig | None = None
 
+    @model_validator(mode="before")
+    @classmethod
+    def _may_be_a_name(cls, value: Any) -> Any:
+        return {"table": value} if isinstance(value, str) else value
+
     @model_validator(mode="after")
     def _is_one_thing(self) -> SideConfig:
         given = [name for name in SIDES if getattr(self, name) is not None]
@@ -52,7 +57,7 @@ class SideConfig(Part):
     def of(cls, value: Any) -> SideConfig:
         """A side as a program declares it: the name of a table, or a mapping as in YAML. Raises Invalid."""
         try:
-            return cls.model_validate({"table": value} if isinstance(value, str) else value)
+            return cls.model_validate(value)
         except ValidationError as error:
             raise Invalid(_all(error, cls)) from error
 
@@ -233,8 +238,8 @@ class ReconciliationConfig(Part):
             raise PydanticCustomError("task", "{check} needs `keys`: the columns that identify a row", {"check": keyless[0]})
         for each in made:
             if each.on_fail not in (None, "*", *names):
-                told = {"check": each.name, "other": each.on_fail, "hint": suggest(each.on_fail or "", names)}
-                raise PydanticCustomError("task", "{check} runs if {other!r} failed, which is no check here{hint}", told)
+                told = {"check": each.name, "other": repr(each.on_fail), "hint": suggest(each.on_fail or "", names)}
+                raise PydanticCustomError("task", "{check} runs if {other} failed, which is no check here{hint}", told)
         return self
 
     def reconciliation(self) -> Reconciliation:

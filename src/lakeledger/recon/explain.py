@@ -98,7 +98,19 @@ def _limits(result: Result) -> str:
 
 
 def _scope(each: Mapping[str, Any]) -> str:
-    return ", ".join(f"{name} {value}" for name, value in each.items())
+    """A part of the rows."""
+    if "column" in each:
+        period, value = next((name, value) for name, value in each.items() if name != "column")
+        return f"{period} {'NULL' if value is None else value} of {each['column']}"
+    if "bucket" in each:
+        return f"bucket {each['bucket']} of {each['buckets']} of {', '.join(each['keys'])}"
+    if each.get("null"):
+        return f"{each['keys']} NULL"
+    ends = [
+        *([f"from {each['from']}"] if each.get("from") is not None else []),
+        *([f"below {each['below']}"] if each.get("below") is not None else []),
+    ]
+    return f"{each['keys']} {' '.join(ends) or 'of all values'}"
 
 
 def _values(values: Mapping[str, Any]) -> str:

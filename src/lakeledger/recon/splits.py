@@ -36,12 +36,12 @@ class ByRange:
         low, high = self.bottom + part * self.width, self.bottom + (part + 1) * self.width
         return (low if part > 0 else None), (high if part < last else None)
 
-    def finer(self, part: int | None, rows: int) -> ByRange | None:
-        """A part split once more; None if its keys cannot be told apart any further."""
+    def finer(self, part: int | None) -> ByRange | None:
+        """A part split once more, as finely as may be; None if its keys cannot be told apart any further."""
         if part is None or self.width == 1:
             return None
         low = self.bottom + part * self.width
-        return ByRange.of(self.key, low, min(low + self.width - 1, self.top), rows)
+        return ByRange.of(self.key, low, min(low + self.width - 1, self.top), MOST_PARTS * ROWS_A_PART)
 
     def describe(self, part: Any) -> dict[str, Any]:
         """One part, in a result."""
