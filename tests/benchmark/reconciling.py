@@ -12,7 +12,7 @@ import subprocess
 import sys
 import tempfile
 import venv
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from pathlib import Path
 from typing import TYPE_CHECKING
 
@@ -80,10 +80,10 @@ def environment(folder: Path) -> Path:
     return program
 
 
-def phases(ledger: Ledger, source: dict[str, object]) -> None:
+def phases(ledger: Ledger, source: Mapping[str, object]) -> None:
     """Print where the time of a reconciliation goes."""
-    from lakeledger.recon.checks import Sides
     from lakeledger.recon.canonical import agree
+    from lakeledger.recon.checks import Sides
     from lakeledger.recon.digests import both, digest
     from lakeledger.recon.documents import of_mapping
     from lakeledger.recon.sides import open_side
@@ -129,9 +129,10 @@ def measure(server: Server, folder: Path, rows: int, rounds: int, program: Path)
         actions: list[Callable[[], object]] = [digests, joined, compared]
         ours, joining, theirs = (statistics.median(each) for each in alternate(actions, rounds, ledger.settle, warm_up=1))
         print(
-            f"one bad cell in {rows:,} rows: digests {ours:.1f} s (found {found[0]}), full outer join {joining:.1f} s ({joining / ours:.1f}×, "
-            f"found {found[1]}), reladiff {theirs:.1f} s ({theirs / ours:.1f}×, found {found[2]}); fetched {details[0]['fetched_rows']} rows "
-            f"({details[0]['fetched_percent']} %)",
+            f"one bad cell in {rows:,} rows: digests {ours:.1f} s (found {found[0]}), "
+            f"full outer join {joining:.1f} s ({joining / ours:.1f}×, found {found[1]}), "
+            f"reladiff {theirs:.1f} s ({theirs / ours:.1f}×, found {found[2]}); "
+            f"fetched {details[0]['fetched_rows']} rows ({details[0]['fetched_percent']} %)",
             flush=True,
         )
         phases(ledger, source)

@@ -456,10 +456,12 @@ select {ID}, {TENANT}, {ID}, 'shop', 't' || n % 90, 'shop/t' || n % 90, 'shop' |
        'type', 'cause' || n % 70, 1, case n % 40 when 0 then 'pending' when 20 then 'processing' else 'resolved' end,
        {AT}, {AT}, {AT}, {AT}, {ID}
   from generate_series(1, {ROWS}) n;
-insert into recon_results (recon_result_id, tenant_id, run_id, recon_name, recon_key, check_name, check_type, status, schema_name, table_name,
-                           name_key, source, thresholds, scope, detail, message, ingestion_run_ids, frequency, started_at, ended_at)
-select {ID}, {TENANT}, 'r' || n % 50, 'r' || n % 90, 'r' || n % 90, 'count', 'count', (array['pass', 'fail', 'skipped'])[1 + n % 3], 'silver',
-       't' || n % 90, 'silver.t' || n % 90, '{{}}', '{{}}', '[]', '{{}}', '', '[]', 'daily', {AT}, {AT} from generate_series(1, {ROWS}) n;
+insert into recon_results (recon_result_id, tenant_id, run_id, recon_name, recon_key, check_name, check_type, status, schema_name,
+                           table_name, name_key, source, thresholds, scope, detail, message, ingestion_run_ids, frequency,
+                           started_at, ended_at)
+select {ID}, {TENANT}, 'r' || n % 50, 'r' || n % 90, 'r' || n % 90, 'count', 'count', (array['pass', 'fail', 'skipped'])[1 + n % 3],
+       'silver', 't' || n % 90, 'silver.t' || n % 90, '{{}}', '{{}}', '[]', '{{}}', '', '[]', 'daily', {AT}, {AT}
+  from generate_series(1, {ROWS}) n;
 insert into sync_marker_history (id, tenant_id, marker_id, version, position_kind, position_data, order_key, updated_at, updated_by, forced,
                                  sync_run_id)
 select {ID}, {TENANT}, 'm' || n % 50, n, 'number', '{{}}', '', {AT}, 'me', false, {ID} from generate_series(1, {ROWS}) n;
