@@ -468,8 +468,8 @@ select {ID}, {TENANT}, 'm' || n % 50, n, 'number', '{{}}', '', {AT}, 'me', false
 insert into metadata_records (record_id, tenant_id, kind, source_id, target_extras, context_extras, payload, produced_at, producer_id,
                               extras)
 select {ID}, {TENANT}, 'kind' || n % 3, 's', '{{}}', '{{}}', '{{}}', {AT}, 'me', '{{}}' from generate_series(1, {ROWS}) n;
-insert into tables (table_id, tenant_id, schema_name, table_name, name_key, location, current_version, content_version, row_count, total_size,
-                    file_count, last_modified, created_at, updated_at)
+insert into tables (table_id, tenant_id, schema_name, table_name, name_key, location, current_version, content_version, row_count,
+                    total_size, file_count, last_modified, created_at, updated_at)
 select 't' || n, {TENANT}, 'shop', 't' || n, 'shop.t' || n, 'l', 1, 1, 1, 1, 1, {AT}, {AT}, {AT} from generate_series(1, {ROWS}) n;
 insert into table_freshness (table_id, tenant_id, data_at, gaps, updated_at)
 select 't' || n, {TENANT}, {AT}, '[]', {AT} from generate_series(1, {ROWS}) n;
