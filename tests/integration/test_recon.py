@@ -335,7 +335,7 @@ def test_one_bad_check_never_stops_the_others(sqlite_lake: Ledger, spark: SparkS
 def test_what_takes_too_long_is_cancelled_and_the_others_go_on(sqlite_lake: Ledger, shop: Shop, spark: SparkSession) -> None:
     orders(shop, 3)
     mirrored(sqlite_lake, shop)
-    slow = {"jdbc": {"url": shop.url, "user": "postgres", "query": f"select o.*, pg_sleep(o.id)::text as s from {shop.schema}.orders o"}}
+    slow = {"jdbc": {"url": shop.url, "user": "postgres", "query": f"select o.*, pg_sleep(0.3)::text as s from {shop.schema}.orders o"}}
     found = reconcile(
         sqlite_lake, slow, "silver.orders", "count", {"min": {"column": "s", "timeout_seconds": 0.2}}, exclude=["s"],
     )  # fmt: skip

@@ -18,7 +18,7 @@ from lakeledger.recon import checks, store
 from lakeledger.recon.digests import both
 from lakeledger.recon.model import DIGESTED, MEASURED, Check, Outcome, Reconciliation, Result, Status
 from lakeledger.recon.sides import About, TimedOut, open_side
-from lakeledger.redaction import scrub_value
+from lakeledger.redaction import SHAPES, scrub_value
 from lakeledger.runs import ActiveRun, describe
 from lakeledger.sync.masking import Masking, excerpt
 
@@ -192,7 +192,7 @@ class Work:
             thresholds=check.thresholds.document(),
             band=dict(outcome.band) if outcome.band else None,
             scope=codec.to_plain(outcome.scope),
-            detail=bounded(codec.to_plain(dict(outcome.detail))),
+            detail=bounded(scrub_value(codec.to_plain(dict(outcome.detail)), known=secrets, rules=SHAPES)),
             message=excerpt(outcome.message, MOST_MESSAGE, secrets),
             ingestion_run_ids=list(dict.fromkeys(runs)),
             frequency=declared.frequency,

@@ -35,6 +35,8 @@ if TYPE_CHECKING:
 Role = Literal["source", "target"]
 # How many runs that made a table are named with a result.
 MOST_RUNS = 20
+# How often what took too long is cancelled until it is over.
+CANCEL_SECONDS = 0.1
 
 
 class TimedOut(Failed):
@@ -143,28 +145,35 @@ class SparkSide:
 
     @contextmanager
     def _within(self, seconds: float | None) -> Iterator[None]:
-        """Cancel what Spark does for this side once the time is over."""
-        tag, over = f"lakeledger-{clock.new_id()}", threading.Event()
+        """Cancel what Spark does for this side once the time is over; again and again, because it may not have begun by then."""
+        tag, over, done = f"lakeledger-{clock.new_id()}", threading.Event(), threading.Event()
+        remote = is_remote(self._session)
 
-        def cancel() -> None:
+        def watch() -> None:
+            if done.wait(seconds):
+                return
             over.set()
-            self._session.interruptTag(tag) if is_remote(self._session) else self._session.interruptAll()
+            while not done.wait(CANCEL_SECONDS):
+                self._session.interruptTag(tag) if remote else self._session.interruptAll()
 
-        timer = threading.Timer(seconds, cancel) if seconds is not None else None
-        if is_remote(self._session):
+        if remote:
             self._session.addTag(tag)
-        if timer:
-            timer.start()
+        watching = threading.Thread(target=watch, name="recon-timeout", daemon=True) if seconds is not None else None
+        if watching:
+            watching.start()
         try:
             yield
-        except Exception:
-            if over.is_set():
+            if over.is_set():  # it came to its end while it was being cancelled
+                raise TimedOut(f"Spark took longer than {seconds:g} s")
+        except Exception as error:
+            if over.is_set() and not isinstance(error, TimedOut):
                 raise TimedOut(f"Spark took longer than {seconds:g} s, and was cancelled") from None
             raise
         finally:
-            if timer:
-                timer.cancel()
-            if is_remote(self._session):
+            done.set()
+            if watching:
+                watching.join()
+            if remote:
                 self._session.removeTag(tag)
 
 
