@@ -145,36 +145,52 @@ class SparkSide:
 
     @contextmanager
     def _within(self, seconds: float | None) -> Iterator[None]:
-        """Cancel what Spark does for this side once the time is over; again and again, because it may not have begun by then."""
-        tag, over, done = f"lakeledger-{clock.new_id()}", threading.Event(), threading.Event()
-        remote = is_remote(self._session)
-
-        def watch() -> None:
-            if done.wait(seconds):
-                return
-            over.set()
-            while not done.wait(CANCEL_SECONDS):
-                self._session.interruptTag(tag) if remote else self._session.interruptAll()
-
-        if remote:
-            self._session.addTag(tag)
-        watching = threading.Thread(target=watch, name="recon-timeout", daemon=True) if seconds is not None else None
-        if watching:
-            watching.start()
-        try:
+        """Cancel what Spark does for this side once the time is over."""
+        if seconds is None:
             yield
-            if over.is_set():  # it came to its end while it was being cancelled
-                raise TimedOut(f"Spark took longer than {seconds:g} s")
-        except Exception as error:
-            if over.is_set() and not isinstance(error, TimedOut):
+            return
+        watch = _Watch(self._session, seconds)
+        try:
+            with watch:
+                yield
+        except Exception:
+            if watch.is_over:
                 raise TimedOut(f"Spark took longer than {seconds:g} s, and was cancelled") from None
             raise
-        finally:
-            done.set()
-            if watching:
-                watching.join()
-            if remote:
-                self._session.removeTag(tag)
+        if watch.is_over:
+            raise TimedOut(f"Spark took longer than {seconds:g} s")
+
+
+class _Watch:
+    """Cancels what a session does after a while; again and again, because it may not have begun by then."""
+
+    def __init__(self, session: SparkSession, seconds: float) -> None:
+        self._session, self._seconds = session, seconds
+        self._tag = f"lakeledger-{clock.new_id()}"
+        self._over, self._done = threading.Event(), threading.Event()
+        self._thread = threading.Thread(target=self._watch, name="recon-timeout", daemon=True)
+
+    @property
+    def is_over(self) -> bool:
+        return self._over.is_set()
+
+    def __enter__(self) -> None:
+        if is_remote(self._session):
+            self._session.addTag(self._tag)
+        self._thread.start()
+
+    def __exit__(self, *_: object) -> None:
+        self._done.set()
+        self._thread.join()
+        if is_remote(self._session):
+            self._session.removeTag(self._tag)
+
+    def _watch(self) -> None:
+        if self._done.wait(self._seconds):
+            return
+        self._over.set()
+        while not self._done.wait(CANCEL_SECONDS):
+            self._session.interruptTag(self._tag) if is_remote(self._session) else self._session.interruptAll()
 
 
 @contextmanager
