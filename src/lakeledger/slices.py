@@ -29,10 +29,12 @@ if TYPE_CHECKING:
     from lakeledger.maintenance.pins import Pin
     from lakeledger.maintenance.repair import Repair
     from lakeledger.maintenance.snapshots import Snapshots
+    from lakeledger.pipelines import Context
     from lakeledger.pipelines.streaming.writer import StreamWriter
     from lakeledger.publishing import Publisher
     from lakeledger.quality.bands.slice import Bands
     from lakeledger.quality.freshness import Freshnesses
+    from lakeledger.recon import Recon
     from lakeledger.records import Records
     from lakeledger.runs import ActiveRun, Fence, Heartbeats
     from lakeledger.sync import Capture, DeadLetters, Errors, Positions, Schemas
@@ -53,6 +55,7 @@ class Slices:
     _right: Callable[..., AbstractContextManager[Fence]]
     _fence: Callable[..., Fence | None]
     run: Callable[..., ActiveRun]
+    context: Callable[[], Context]
 
     def _wire(self, store: Store, worker: Worker) -> None:
         self.store = store
@@ -210,6 +213,13 @@ class Slices:
         from lakeledger.maintenance.repair import Repair
 
         return Repair(self.store, self.tables, self.publisher, self.delta, self.settings.s3)
+
+    @property
+    def recon(self) -> Recon:
+        """Reconciliations: whether two copies of the same rows agree."""
+        from lakeledger.recon import Recon
+
+        return Recon(self.store, self.run, self.context, lambda: self.sync.masking)
 
     @property
     def records(self) -> Records:

@@ -27,6 +27,7 @@ from lakeledger.maintenance.policies import sql as maintenance
 from lakeledger.quality.bands.decisions import sql as bands
 from lakeledger.quality.freshness import sql as freshness
 from lakeledger.quality.store import sql as quality
+from lakeledger.recon.store import sql as recon
 from lakeledger.records import sql as records
 from lakeledger.runs.store import sql as runs
 from lakeledger.sync import cleanup
@@ -51,6 +52,7 @@ STARTED = after(start_time=NOW, pipeline_logging_id="x")
 OCCURRED = after(occurred_at=NOW, id="x")
 FOUND_OUT = after(produced_at=NOW, record_id="x")
 CHECKED = after(executed_at=NOW, dq_result_id="x")
+RECONCILED = after(ended_at=NOW, recon_result_id="x")
 CREATED = after(created_at=NOW, id="x")
 CLAIM: dict[str, Any] = {"worker": "w", "until": NOW}
 EXPIRED = "dead_letter_queue_claimed(claimed_until)"
@@ -257,6 +259,14 @@ HOT = [
         version=7,
     ),
     hot(tables.claims, "table_claims_by_table(table_id)", may_sort=True, table_id="t"),
+    hot(recon.history, "recon_results_by_time(tenant_id)", **PAGE),
+    hot(recon.history, "recon_results_by_time(ended_at)", **RECONCILED),
+    hot(recon.history, "recon_results_by_time(ended_at)", **PAGE, since=NOW, until=NOW),
+    hot(recon.history, "recon_results_by_name(recon_key, ended_at)", **RECONCILED, recon_key="r1"),
+    hot(recon.history, "recon_results_by_table(name_key, ended_at)", **RECONCILED, name_key="silver.t1"),
+    hot(recon.find_by_prefix, "recon_results_pkey(recon_result_id)", **IDS),
+    hot(recon.last_compared, "recon_results_compared(recon_key)", recon_key="r1"),
+    hot(recon.last_run, "recon_results_by_name(recon_key)", recon_key="r1"),
     hot(tables.remove_claims, "table_claims_by_table(table_id, run_id)", table_id="t", run_id="r"),
     hot(tables.compactions, "table_snapshots_replacing(table_id) expired_snapshots_replacing(table_id)", table_id="t0"),
     hot(quality.get_result, "dq_results_pkey(dq_result_id)", dq_result_id="x"),
@@ -318,6 +328,7 @@ FINDING = [
     "sync_marker_history_by_time",
     "metadata_records_by_time",
     "dq_results_by_time",
+    "recon_results_by_time",
     "local_job_runs_ended",
     "pipeline_runs_ended",
     "pipeline_runs_ended_keyed",
@@ -471,6 +482,12 @@ insert into dead_letter_queue (id, tenant_id, error_log_id, schema_name, table_n
 select {ID}, {TENANT}, {ID}, 'shop', 't' || n % 90, 'shop/t' || n % 90, 'shop' || n % 30, 'insert', 'record', '{{}}', true, 'h', 'd' || n,
        'type', 'cause' || n % 70, 1, case n % 40 when 0 then 'pending' when 20 then 'processing' else 'resolved' end,
        {AT}, {AT}, {AT}, {AT}, {ID}
+  from generate_series(1, {ROWS}) n;
+insert into recon_results (recon_result_id, tenant_id, run_id, recon_name, recon_key, check_name, check_type, status, schema_name,
+                           table_name, name_key, source, thresholds, scope, detail, message, ingestion_run_ids, frequency,
+                           started_at, ended_at)
+select {ID}, {TENANT}, 'r' || n % 50, 'r' || n % 90, 'r' || n % 90, 'count', 'count', (array['pass', 'fail', 'skipped'])[1 + n % 3],
+       'silver', 't' || n % 90, 'silver.t' || n % 90, '{{}}', '{{}}', '[]', '{{}}', '', '[]', 'daily', {AT}, {AT}
   from generate_series(1, {ROWS}) n;
 insert into sync_marker_history (id, tenant_id, marker_id, version, position_kind, position_data, order_key, updated_at, updated_by, forced,
                                  sync_run_id)

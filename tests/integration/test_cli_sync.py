@@ -157,6 +157,7 @@ OLD = {
     "sync_marker_history": 2,
     "metadata_records": 0,
     "dq_results": 0,
+    "recon_results": 0,
     "local_job_runs": 0,
     "pipeline_runs": 1,
     "change_log": 5,

@@ -34,6 +34,7 @@ COMMANDS = {
     "compact": ("lakeledger.cli.compact:compact", "Write small files together: what would be done, and why or why not."),
     "bands": ("lakeledger.cli.bands:bands", "What is usual: tolerance bands, and what was outside of them."),
     "freshness": ("lakeledger.cli.freshness:freshness", "How fresh tables are: which are late or silent."),
+    "recon": ("lakeledger.cli.recon:recon", "Whether two copies of the same rows agree: run, explain, history."),
     "records": ("lakeledger.cli.feed:records", "What is known: facts about tables, newest first."),
     "changes": ("lakeledger.cli.feed:changes", "What changed, in the order of commits."),
     "astha": ("lakeledger.cli.events:astha", "Deliver changes to their subscribers."),

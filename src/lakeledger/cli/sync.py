@@ -25,6 +25,7 @@ CLEANED = {
     "sync_marker_history": ("earlier positions", "positions_days"),
     "metadata_records": ("records", "records_days"),
     "dq_results": ("quality results, with their checks", "quality_days"),
+    "recon_results": ("results of reconciliations", "records_days"),
     "local_job_runs": ("runs of local jobs", "runs_days"),
     "pipeline_runs": ("runs that ended; with a key {keyed_runs_days:g} days", "runs_days"),
     "change_log": ("events that every subscriber has read", "changes_days"),

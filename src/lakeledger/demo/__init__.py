@@ -110,9 +110,10 @@ class Demo:
                 Caught(f"{day}: orders exported twice", why, "the run failed and nothing was visible; the corrected file was loaded")
             )
         for volume in self.ledger.records.history("ingestion_volume", ORDERS):
-            if (volume.quality or {}).get("status") == "warn":
-                day, why = volume.payload["logical_date"], (volume.quality or {})["message"]
-                found.append(Caught(f"{day}: the site was down", why, f"committed, with a warning: lakeledger bands show {ORDERS}"))
+            judged = volume.quality or {}
+            if judged.get("status") == "warn" and judged["band"]["state"] == "ACTIVE":
+                what, became = f"{volume.payload['logical_date']}: the site was down", "committed, with a warning: lakeledger bands show"
+                found.append(Caught(what, judged["message"], f"{became} {ORDERS}"))
         return found
 
     def _day(self, run_id: str) -> str:

@@ -66,14 +66,14 @@ class Capture:
         from lakeledger.sync.errors import Errors, RetryPolicy
 
         policy = RetryPolicy(self._settings.retry_seconds, cap_seconds=self._settings.retry_cap_seconds)
-        return Errors(self.store, self._worker.name, self._masking, policy)
+        return Errors(self.store, self._worker.name, self.masking, policy)
 
     @cached_property
     def dead_letters(self) -> DeadLetters:
         """Records that could not be written."""
         from lakeledger.sync.dead_letters import DeadLetters
 
-        return DeadLetters(self.store, self._worker.name, self._masking, self.background("replay"))
+        return DeadLetters(self.store, self._worker.name, self.masking, self.background("replay"))
 
     @property
     def runs(self) -> SyncRuns:
@@ -88,7 +88,8 @@ class Capture:
             return self._runs
 
     @cached_property
-    def _masking(self) -> Masking:
+    def masking(self) -> Masking:
+        """What is kept of records and rows that are shown."""
         from lakeledger.sync.masking import Masking
 
         return Masking(self._settings.mask, self._settings.record_bytes, self._settings.unmask)

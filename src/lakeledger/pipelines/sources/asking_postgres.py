@@ -63,7 +63,7 @@ class Postgres:
     @contextmanager
     def asking(self) -> Iterator[PostgresAsks]:
         """One look at the database: everything that is asked inside is asked of the same state of it."""
-        with self._translated(), self._connect() as connection:
+        with self.translated(), self._connect() as connection:
             connection.execute(
                 f"set transaction isolation level repeatable read, read only; set local statement_timeout = '{ASK_SECONDS}s'"
             )
@@ -72,10 +72,10 @@ class Postgres:
     @contextmanager
     def snapshot(self) -> Iterator[str]:
         """The name of a state of the database that other sessions can read, too, for as long as the block lasts."""
-        with self._translated():
+        with self.translated():
             connection = self._connect()
         try:
-            with self._translated():
+            with self.translated():
                 connection.execute("set transaction isolation level repeatable read, read only")
                 connection.execute("set local idle_in_transaction_session_timeout = 0")
                 (name,) = connection.execute("select pg_export_snapshot()").fetchone() or ("",)
@@ -92,7 +92,7 @@ class Postgres:
         return psycopg.connect(**{"connect_timeout": CONNECT_SECONDS, "application_name": "lakeledger", **self.parameters})
 
     @contextmanager
-    def _translated(self) -> Iterator[None]:
+    def translated(self) -> Iterator[None]:
         """Raise ours for psycopg's errors, without the secrets."""
         import psycopg
 

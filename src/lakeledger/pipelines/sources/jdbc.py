@@ -158,8 +158,8 @@ class JdbcSource:
     @contextmanager
     def asking(self) -> Iterator[Asks]:
         """The database, to be asked. Raises Invalid, Forbidden, NotInstalled or Unavailable."""
-        if self._postgres:
-            with self._postgres.asking() as asks:
+        if self.postgres:
+            with self.postgres.asking() as asks:
                 yield asks
             return
         if self.start_spark is None:
@@ -264,7 +264,7 @@ class JdbcSource:
     @contextmanager
     def _instant(self, plan: Plan) -> Iterator[dict[str, str]]:
         """The properties of the read, with which every part of it sees one state of the database, if that has a way."""
-        shared: AbstractContextManager[str | None] = self._postgres.snapshot() if plan.one_instant and self._postgres else nullcontext()
+        shared: AbstractContextManager[str | None] = self.postgres.snapshot() if plan.one_instant and self.postgres else nullcontext()
         with shared as name:
             first = f"set transaction isolation level repeatable read, read only; set transaction snapshot '{name}'"
             yield {**self._properties, **({"sessionInitStatement": first} if name else {})}
@@ -305,7 +305,8 @@ class JdbcSource:
         return [*found, *([self.config.password] if self.config.password and not found else [])]
 
     @property
-    def _postgres(self) -> asking_postgres.Postgres | None:
+    def postgres(self) -> asking_postgres.Postgres | None:
+        """The database, if it is PostgreSQL, which is asked without Spark."""
         if self._dialect is not dialects.POSTGRESQL:
             return None
         _, found = asking_postgres.parse_url(references.replace(self.config.url, {}))
@@ -328,8 +329,8 @@ class JdbcSource:
     @property
     def _properties(self) -> dict[str, str]:
         config, user = self.config, self.config.user
-        if user is None and self._postgres:
-            user = self._postgres.parameters.get("user")
+        if user is None and self.postgres:
+            user = self.postgres.parameters.get("user")
         given = {"user": user, "password": config.password, **config.options}
         known = {name: references.replace(value, {}) for name, value in given.items() if value}
         # Fetched in portions, so that no result has to fit into memory; a time without a zone stays as it is written.
