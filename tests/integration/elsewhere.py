@@ -229,14 +229,14 @@ def expectations_are_checked_and_rules_set_rows_aside(ledger: Ledger, _: Path) -
         {"valid": "m <> 0.10"},
         {"compare": {"columns": ["d", "i"], "operator": "<"}},
     ]
-    rules = [{**each, "action": "quarantine", "name": f"rule {number}"} for number, each in enumerate(declared)]
-    others = [
+    rules: list[dict[str, Any]] = [{**each, "action": "quarantine", "name": f"rule {number}"} for number, each in enumerate(declared)]
+    others: list[dict[str, Any]] = [
         {"unique": "s"},
         {"valid": "1 / (i - 1) > 0", "name": "fails"},
         {"valid": "no sql", "name": "unread"},
         {"sum": {"column": "d", "min": 0}},
     ]
-    suite = Suite.of("rules", [*rules, *others])
+    suite = Suite.of("rules", rules + others)
     frame = ledger.spark.createDataFrame([(number, *row) for number, row in enumerate(given)], SCHEMA)
     ledger.append(frame, "checked", quality=suite)
     expected: dict[int, list[str]] = {}
