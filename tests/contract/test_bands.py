@@ -104,6 +104,9 @@ def test_a_table_that_is_loaded_often_is_judged_by_its_days(alone: Ledger) -> No
     assert found is not None
     assert (found.status, found.day) == ("warn", f"{days_ago(1):%Y-%m-%d}")
     assert found.message.startswith(f"on {found.day}: 120 rows is 70 % below the expected 400")
+    alone.bands.exclude(ORDERS, str(found.day), "a holiday")
+    assert (states(alone.bands.series(ORDERS))[-1], judged(alone, 1)) == ("excluded", None)
+    alone.bands.restore(ORDERS, str(found.day), "it was none")
     load_at(alone, clock.now() - timedelta(seconds=5), 1)
     assert judged(alone, 1) is None  # yesterday is judged once
 
