@@ -15,7 +15,7 @@ import pytest
 
 from integration.compacting import compact
 from lakeledger import Failed, demo
-from lakeledger.demo import oracle, shop
+from lakeledger.demo import faults, oracle, shop
 
 if TYPE_CHECKING:
     from pyspark.sql import SparkSession
@@ -127,6 +127,20 @@ def counted_events(folder: Path) -> tuple[dict[str, int], dict[int, dict[int, st
     return counted, history
 
 
+def test_lines_that_cannot_be_right_are_set_aside_with_each_of_their_reasons(
+    first: tuple[Path, dict[str, Any]], spark: SparkSession
+) -> None:
+    above, report = first
+    assert [each["noticed_by"] for each in report["caught"]] == ["rules with action quarantine"]
+    wrong = [line for day in shop.dates(DAYS) for line in faults.wrong_lines(shop.sales_day(day))]
+    broken = {"not_null(sku)": "sku", "valid(quantity > 0)": "quantity", "between(discount_percent, max=100, min=0)": "discount_percent"}
+    bad = {"sku": (None,), "quantity": (0,), "discount_percent": (150,)}
+    expected = [{f"breaks {rule}" for rule, name in broken.items() if line[name] in bad[name]} for line in wrong]
+    with demo.open(above / "lakeledger-demo", DAYS, spark) as opened:
+        found = [set(row["reasons"]) for row in opened.read(oracle.WRONG_LINES)]
+    assert sorted(map(sorted, found)) == sorted(map(sorted, expected))
+
+
 def test_the_demo_says_where_everything_is(first: tuple[Path, dict[str, Any]]) -> None:
     above, report = first
     folder = above / "lakeledger-demo"
@@ -215,9 +229,15 @@ def test_more_days_are_added_and_fewer_take_none_away(folder: Path, spark: Spark
 def test_reports_are_made_every_sunday_and_at_the_end_and_daily_files_become_few(folder: Path, spark: SparkSession) -> None:
     done = load(folder, 8, spark)
     assert [str(each.day) for each in done if each.run.pipeline_id == "shop_reports"] == ["2026-06-07", "2026-06-08"]
+    assert [str(each.day) for each in done if each.run.status == "FAILED"] == [str(faults.EXPORTED_TWICE)]
     with demo.open(folder, 8, spark) as opened:
+        wrong, twice = opened.caught()
+        assert wrong.what == f"{faults.count_wrong_lines(opened.days)} order lines that cannot be right"
+        orders = 2 * len(shop.sales_day(faults.EXPORTED_TWICE).orders)
+        assert twice.noticed_by == f"unique(order_id): {orders} of {orders} rows are unexpected"
         opened.compact()
-        assert opened.compacted() == {"bronze.orders": (8, 1)}  # lines are partitioned by day: one file each
+        # Lines are partitioned by day: one file each.
+        assert opened.compacted() == {"bronze.orders": (8, 1), "bronze.order_lines__quarantine": (8, 1)}
         compact(opened.ledger, "silver.big_discounts")
         opened.check()
         assert opened.reports_are_current()

@@ -15,7 +15,7 @@ from lakeledger.demo import shop
 from lakeledger.demo.shop import FIRST_DAY, Order, OrderLine
 
 # The export of orders ran twice on that day: each of them is there two times, and the file is corrected once somebody has noticed.
-EXPORTED_TWICE = FIRST_DAY + timedelta(days=17)
+EXPORTED_TWICE = FIRST_DAY + timedelta(days=3)
 # Lines of the till that nobody ordered have numbers from here.
 FIRST_WRONG_LINE = 90
 MOST_WRONG_LINES = 3
