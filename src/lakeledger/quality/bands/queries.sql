@@ -18,6 +18,16 @@ select r.record_id, r.produced_at, r.source_id, r.payload ->> 'rows' as rows, r.
  order by r.produced_at desc, r.record_id desc
  limit :most
 
+-- name: results
+-- What a check of a table measured, newest first; the check is looked for among the table's records of that time.
+select r.record_id, r.produced_at, r.payload
+  from metadata_records r
+ where r.tenant_id = :tenant_id and r.kind = :kind and r.name_key = :name_key
+   and r.produced_at >= :since and r.produced_at < :until
+   and r.payload ->> 'check' = :check -- optional
+ order by r.produced_at desc, r.record_id desc
+ limit :most
+
 -- name: broken_steps@sqlite
 -- Those of some steps that failed.
 select step_logging_id as id from step_logs

@@ -9,7 +9,6 @@ from datetime import date, datetime, time, timedelta, tzinfo
 from itertools import pairwise
 from typing import Any, Literal
 
-from lakeledger import records
 from lakeledger.config import BandSettings
 from lakeledger.db import Row, Transaction
 from lakeledger.errors import Invalid, NotFound
@@ -125,20 +124,21 @@ def read_series(
         checks = results.check_history(tx, table, check or "", MOST_POINTS, since=since, until=end)
         points = [point for each in reversed(checks) if (point := _checked(each, metric, decided))]
         return Series(kind, table, metric, tuple(points), settings, decisions=decided)
-    found = records.history(tx, kind, table, MOST_POINTS, since=since, until=end)
-    points = [point for record in reversed(found) if (point := _result(record, metric, check, decided))]
+    about = {"kind": kind, "name_key": table_key(table), "check": check}
+    rows = tx.all(sql.results, **about, since=since, until=end, most=MOST_POINTS)
+    points = [point for row in reversed(rows) if (point := _result(row, metric, decided))]
     return Series(kind, table, metric, tuple(points), settings, decisions=decided)
 
 
-def _result(record: records.MetadataRecord, metric: str, check: str | None, decided: Mapping[str, Decision]) -> Point | None:
+def _result(row: Row, metric: str, decided: Mapping[str, Decision]) -> Point | None:
     """A result of a check as a point; None if it measured nothing."""
-    payload = record.payload
+    payload = row["payload"]
     value = (payload.get("metrics") or {}).get(metric)
-    status = str(payload.get("status") or payload.get("overall_status") or "").lower()
-    if check not in (None, payload.get("check")) or not isinstance(value, int | float) or status not in ("pass", "warn", "warning", "fail"):
+    status = str(payload.get("status") or "").lower()
+    if not isinstance(value, int | float) or status not in ("pass", "warn", "fail"):
         return None
-    state = _decided(record.record_id, decided) or ("failed" if status == "fail" else "ordinary")
-    return Point(record.produced_at, float(value), record.record_id, state)
+    state = _decided(row["record_id"], decided) or ("failed" if status == "fail" else "ordinary")
+    return Point(row["produced_at"], float(value), row["record_id"], state)
 
 
 def _checked(check: results.DqCheck, metric: str, decided: Mapping[str, Decision]) -> Point | None:
