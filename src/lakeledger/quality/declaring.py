@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import math
 import re
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from datetime import date
 from decimal import Decimal
 from typing import Any
@@ -23,7 +23,7 @@ FIELDS = ("columns", "parameters", *SHARED)
 _COLUMNS = {"one": ("column",), "many": ("columns", "column", "column_list"), "two": ("columns", "column_A", "column_B"), "none": ()}
 # What files of Great Expectations say of their own affairs.
 _IGNORED = ("result_format", "catch_exceptions", "meta", "notes", "batch_id", "condition_parser", "id", "rendered_content")
-_ANSWERS = {True: True, False: False, "true": True, "false": False}
+_ANSWERS: Mapping[Any, bool] = {True: True, False: False, "true": True, "false": False}
 
 
 def read(declared: Any) -> dict[str, Any]:
@@ -79,45 +79,44 @@ def _columns(kind: Kind, given: Mapping[str, Any]) -> tuple[str, ...]:
     else:
         said = next((given[name] for name in ("columns", "column", "column_list") if name in given and kind.columns != "none"), None)
         named = list(said) if isinstance(said, list | tuple) else [] if said is None else [said]
-    if any(not isinstance(name, str) or not name.strip() for name in named):
-        raise Invalid(
-            f"{kind.name}: a column has a name, which {_told(next(each for each in named if not isinstance(each, str)), '')} is not"
-        )
-    return tuple(named)
+    if wrong := [each for each in named if not isinstance(each, str) or not each.strip()]:
+        raise Invalid(f"{kind.name}: {_told(wrong[0])} is no name of a column")
+    return tuple(str(each) for each in named)
 
 
 def _value(kind: Kind, parameter: Parameter, value: Any) -> Any:
     """A parameter's value. Raises Invalid."""
-    where = f"{kind.name}: {parameter.name}"
-    match parameter.type:
-        case "flag":
-            if value not in _ANSWERS or (isinstance(value, int) and not isinstance(value, bool)):
-                raise Invalid(f"{where} is true or false, not {_told(value)}")
-            return _ANSWERS[value]
-        case "number" | "count":
-            return _number(where, parameter, value)
-        case "value":
-            if not isinstance(value, str | int | float | Decimal | date) or (isinstance(value, float) and math.isnan(value)):
-                raise Invalid(f"{where} is a number, a text, a date or a time, not {_told(value)}")
-            return value
-        case "values":
-            if not isinstance(value, list | tuple | set | frozenset):
-                raise Invalid(f"{where} is a list, not {_told(value)}")
-            return _listed(where, value)
-        case "texts":
-            texts = list(value) if isinstance(value, list | tuple | set | frozenset) else [value]
-            if not texts or any(not isinstance(each, str) for each in texts):
-                raise Invalid(f"{where} is a list of names, not {_told(value)}")
-            return texts
-        case "span":
-            if not isinstance(value, str) or clock.parse_span(value) is None:
-                raise Invalid(f"{where} is a time span such as 90s, 30m, 24h or 2d, not {_told(value)}")
-            return value
-        case "text":
-            return _text(where, parameter, value)
+    return _READERS[parameter.type](f"{kind.name}: {parameter.name}", parameter, value)
 
 
-def _listed(where: str, values: Any) -> list[Any]:
+def _flag(where: str, _: Parameter, value: Any) -> bool:
+    if isinstance(value, bool | str) and value in _ANSWERS:
+        return _ANSWERS[value]
+    raise Invalid(f"{where} is true or false, not {_told(value)}")
+
+
+def _scalar(where: str, _: Parameter, value: Any) -> Any:
+    if not isinstance(value, str | int | float | Decimal | date) or (isinstance(value, float) and math.isnan(value)):
+        raise Invalid(f"{where} is a number, a text, a date or a time, not {_told(value)}")
+    return value
+
+
+def _texts(where: str, _: Parameter, value: Any) -> list[str]:
+    texts = list(value) if isinstance(value, list | tuple | set | frozenset) else [value]
+    if not texts or any(not isinstance(each, str) for each in texts):
+        raise Invalid(f"{where} is a list of names, not {_told(value)}")
+    return texts
+
+
+def _span(where: str, _: Parameter, value: Any) -> str:
+    if not isinstance(value, str) or clock.parse_span(value) is None:
+        raise Invalid(f"{where} is a time span such as 90s, 30m, 24h or 2d, not {_told(value)}")
+    return value
+
+
+def _listed(where: str, _: Parameter, values: Any) -> list[Any]:
+    if not isinstance(values, list | tuple | set | frozenset):
+        raise Invalid(f"{where} is a list, not {_told(values)}")
     if wrong := [each for each in values if each is None or not isinstance(each, str | int | float | Decimal | date)]:
         raise Invalid(f"{where} are numbers, texts, dates or times, not {_told(wrong[0])}; NULL is ruled by `nulls`")
     return sorted(values, key=str) if isinstance(values, set | frozenset) else list(values)
@@ -137,6 +136,11 @@ def _text(where: str, parameter: Parameter, value: Any) -> str:
     if parameter.choices and value not in parameter.choices:
         raise Invalid(f"{where} {value!r} is none of {', '.join(parameter.choices)}{suggest(value, list(parameter.choices))}")
     return value
+
+
+_READERS: Mapping[str, Callable[[str, Parameter, Any], Any]] = {
+    "flag": _flag, "number": _number, "count": _number, "value": _scalar, "values": _listed, "text": _text, "texts": _texts, "span": _span,
+}  # fmt: skip
 
 
 def check(kind_name: str, fields: Mapping[str, Any]) -> None:
@@ -190,11 +194,24 @@ def _check_bounds(kind: Kind, given: Mapping[str, Any]) -> None:
 
 def _check_shared(kind: Kind, fields: Mapping[str, Any]) -> None:
     for name, known in (("severity", SEVERITIES), ("action", ACTIONS), ("nulls", NULLS)):
-        if fields[name] is not None and fields[name] not in known:
-            raise Invalid(
-                f"{kind.name}: {name} {_told(fields[name])} is none of {', '.join(known)}{suggest(str(fields[name]), list(known))}"
-            )
-    mostly, most = fields["mostly"], fields["max_unexpected"]
+        given = fields[name]
+        if given is not None and given not in known:
+            raise Invalid(f"{kind.name}: {name} {_told(given)} is none of {', '.join(known)}{suggest(str(given), list(known))}")
+    for name in ("where", "name", "description"):
+        if fields[name] is not None and (not isinstance(fields[name], str) or not fields[name].strip()):
+            raise Invalid(f"{kind.name}: {name} is a text, not {_told(fields[name])}")
+    _check_tolerance(kind, fields["mostly"], fields["max_unexpected"])
+    if fields["nulls"] is not None and not kind.has_nulls:
+        raise Invalid(f"{kind.name} has no use for nulls: {kind.doc}")
+    if fields["nulls"] == "ignore" and kind.name == "valid":
+        raise Invalid("valid: nulls says what a condition that is NULL means: fail (the default) or pass")
+    if fields["action"] == "quarantine" and kind.level != "row":
+        raise Invalid(f"{kind.name} cannot be decided row by row, so no row can be set aside for it: use action report")
+    if fields["where"] is not None and kind.level == "schema":
+        raise Invalid(f"{kind.name} is about columns, not rows: take out where")
+
+
+def _check_tolerance(kind: Kind, mostly: Any, most: Any) -> None:
     if mostly is not None and not (_is_number(mostly) and 0 <= mostly <= 1):
         raise Invalid(f"{kind.name}: mostly is a share of rows from 0 to 1, not {_told(mostly)}")
     if most is not None and not (_is_number(most) and most == int(most) and most >= 0):
@@ -205,21 +222,10 @@ def _check_shared(kind: Kind, fields: Mapping[str, Any]) -> None:
         raise Invalid(
             f"{kind.name} counts no rows, so none can be tolerated: take out {'mostly' if mostly is not None else 'max_unexpected'}"
         )
-    if fields["nulls"] is not None and not kind.has_nulls:
-        raise Invalid(f"{kind.name} has no use for nulls: {kind.doc}")
-    if fields["nulls"] == "ignore" and kind.name == "valid":
-        raise Invalid("valid: nulls says what a condition that is NULL means: fail (the default) or pass")
-    if fields["action"] == "quarantine" and kind.level != "row":
-        raise Invalid(f"{kind.name} cannot be decided row by row, so no row can be set aside for it: use action report")
-    for name in ("where", "name", "description"):
-        if fields[name] is not None and (not isinstance(fields[name], str) or not fields[name].strip()):
-            raise Invalid(f"{kind.name}: {name} is a text, not {_told(fields[name])}")
-    if fields["where"] is not None and kind.level == "schema":
-        raise Invalid(f"{kind.name} is about columns, not rows: take out where")
 
 
 def _check_regex(kind: Kind, regex: str) -> None:
-    """What Python cannot read either is a mistake; what only Java knows (possessive quantifiers, \\p{…}) is left to Spark."""
+    """What Python cannot read either is a mistake; what only Java knows (possessive quantifiers, classes of Unicode) is left to Spark."""
     if any(sign in regex for sign in ("\\p", "\\P", "++", "*+", "?+", "(?<", "\\Q", "&&", "\\h", "\\R", "\\z", "\\G")):
         return
     try:
@@ -247,6 +253,6 @@ def _is_number(value: Any) -> bool:
     return isinstance(value, int | float | Decimal) and not isinstance(value, bool) and math.isfinite(value)
 
 
-def _told(value: Any, quote: str = "'") -> str:
-    text = f"{quote}{value}{quote}" if isinstance(value, str) else repr(value)
+def _told(value: Any) -> str:
+    text = repr(value)
     return text if len(text) <= 80 else f"{text[:79]}…"

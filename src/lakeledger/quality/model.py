@@ -25,7 +25,7 @@ LONGEST_NAME = 200
 class Verdict(StrEnum):
     """The outcome of a suite: a critical expectation failed, only warnings did, or none."""
 
-    PASS = "PASS"
+    PASS = "PASS"  # noqa: S105 - a verdict
     WARNING = "WARNING"
     FAIL = "FAIL"
 
