@@ -7,13 +7,13 @@ import inspect
 import shlex
 from collections.abc import Callable
 from dataclasses import dataclass
-from datetime import timedelta
+from datetime import datetime, timedelta
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 import click
 
-from lakeledger import clock, config
+from lakeledger import clock, codec, config
 from lakeledger.config import Settings
 from lakeledger.errors import Invalid
 from lakeledger.redaction import scrub
@@ -125,6 +125,14 @@ class Duration(click.ParamType[timedelta]):
         if span is None:
             self.fail(f"{value!r} is not a time span: write 90s, 30m, 1h, 2d (at most {clock.LONGEST_SPAN.days}d) or 0", param, ctx)
         return span
+
+
+def moment_of(text: str | None) -> datetime | None:
+    """A time as people type it: 2026-01-31T12:00:00Z, or 7d for seven days ago. Raises Invalid."""
+    if text is None:
+        return None
+    span = clock.parse_span(text)
+    return codec.to_moment(text) if span is None else clock.now() - span
 
 
 def require_database(settings: Settings) -> None:

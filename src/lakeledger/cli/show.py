@@ -46,6 +46,9 @@ STATUS = {
     "unchanged": ("–", "dim"),
     "refused": ("✗", "red"),
     "passes": ("✓", "green"),
+    "PASS": ("✓", "green"),
+    "WARNING": ("!", "yellow"),
+    "FAIL": ("✗", "red"),
 }
 
 _CONTROL = re.compile(r"[\x00-\x08\x0b-\x1f\x7f-\x9f]")
