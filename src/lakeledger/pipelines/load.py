@@ -16,6 +16,7 @@ from lakeledger.pipelines.breaking import SchemaChanged, block
 from lakeledger.pipelines.sources import NEWS, Reading, Source, Wanted, look
 from lakeledger.pipelines.translating import translating
 from lakeledger.pipelines.write import persist, write
+from lakeledger.quality import SuiteResult
 from lakeledger.runs import Fence
 from lakeledger.tables import Committed, Table
 
@@ -30,17 +31,22 @@ T = TypeVar("T")
 
 @dataclass(frozen=True)
 class Loaded:
-    """What a load or another task did. `committed` is None if there was nothing new. `message` describes what is no version."""
+    """What a load or another task did. `committed` is None if there was nothing new. `message` describes what is no version.
+
+    `quality` is what came of the expectations of its rows, if it has any.
+    """
 
     rows: int
     committed: Committed | None
     detail: dict[str, Any]
     message: str | None = None
+    quality: SuiteResult | None = None
 
     @property
     def summary(self) -> str:
         """The load in a few words."""
-        return self.message or (f"version {self.committed.version}" if self.committed else "nothing new")
+        told = self.message or (f"version {self.committed.version}" if self.committed else "nothing new")
+        return f"{told}, quality {self.quality.status}" if self.quality else told
 
 
 def load(context: Context, source: Source, into: Write, fence: Fence, wanted: Wanted = NEWS) -> Loaded:

@@ -98,7 +98,7 @@ def _flag(where: str, _: Parameter, value: Any) -> bool:
 def _scalar(where: str, _: Parameter, value: Any) -> Any:
     if not isinstance(value, str | int | float | Decimal | date) or (isinstance(value, float) and math.isnan(value)):
         raise Invalid(f"{where} is a number, a text, a date or a time, not {_told(value)}")
-    return value
+    return _plain(value)
 
 
 def _texts(where: str, _: Parameter, value: Any) -> list[str]:
@@ -119,7 +119,12 @@ def _listed(where: str, _: Parameter, values: Any) -> list[Any]:
         raise Invalid(f"{where} is a list, not {_told(values)}")
     if wrong := [each for each in values if each is None or not isinstance(each, str | int | float | Decimal | date)]:
         raise Invalid(f"{where} are numbers, texts, dates or times, not {_told(wrong[0])}; NULL is ruled by `nulls`")
-    return sorted(values, key=str) if isinstance(values, set | frozenset) else list(values)
+    return [_plain(each) for each in (sorted(values, key=str) if isinstance(values, set | frozenset) else values)]
+
+
+def _plain(value: Any) -> Any:
+    """A value as JSON has it, too: dates and times are their texts."""
+    return value.isoformat() if isinstance(value, date) else value
 
 
 def _number(where: str, parameter: Parameter, value: Any) -> Any:
@@ -182,13 +187,9 @@ def _check_bounds(kind: Kind, given: Mapping[str, Any]) -> None:
         raise Invalid(f"{kind.name}: give either equal, or min and max")
     if least is None and greatest is None and equal is None:
         raise Invalid(f"{kind.name} needs {'equal, ' if 'equal' in names else ''}min or max")
-    if least is None or greatest is None:
-        return
-    try:
-        is_empty = least > greatest
-    except TypeError as error:
-        raise Invalid(f"{kind.name}: min {_told(least)} and max {_told(greatest)} cannot be compared with each other") from error
-    if is_empty:
+    if isinstance(least, str) != isinstance(greatest, str) and least is not None and greatest is not None:
+        raise Invalid(f"{kind.name}: min {_told(least)} and max {_told(greatest)} cannot be compared with each other")
+    if _is_number(least) and _is_number(greatest) and least > greatest:
         raise Invalid(f"{kind.name}: min {_told(least)} is greater than max {_told(greatest)}: nothing lies between them")
 
 

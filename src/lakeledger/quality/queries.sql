@@ -8,6 +8,7 @@ insert into dq_results (
     :expectations_passed, :expectations_failed, :failed_expectations, :overall_status, :ingestion_date, :fail_on_error, :is_visible,
     :table_version, :scope
 )
+on conflict (dq_result_id) do nothing
 
 -- name: add_check
 insert into dq_checks (

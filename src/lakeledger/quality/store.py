@@ -120,7 +120,7 @@ def _add(tx: Transaction, kept: Found, committed: Commit, version: int | None) -
         "table_version": version,
         "scope": dict(result.scope),
     }
-    tx.execute(
+    is_new = tx.execute(
         sql.add_result,
         dq_result_id=result.id,
         run_id=run.id,
@@ -132,6 +132,8 @@ def _add(tx: Transaction, kept: Found, committed: Commit, version: int | None) -
         fail_on_error=result.suite.fail_on_error,
         **outcome,
     )
+    if not is_new:  # The answer to an earlier try was lost.
+        return
     tx.many(sql.add_check, kept.rows)
     payload = {"dq_result_id": result.id, **outcome, "failed_expectations": kept.failed}
     target = records.MetadataTarget(kept.source or run.pipeline_id, name.schema, name.table)
