@@ -149,7 +149,7 @@ def _condition(expectation: Expectation, rows: Rows) -> Condition:
 
 
 def _compared(one: Column, other: Column, given: Mapping[str, Any]) -> Condition:
-    """A comparison with NULL is not unexpected."""
+    """Whether two values are the same can be said with a NULL, too; a NULL that is neither more nor less is not unexpected."""
     if "other" in (one.family, other.family):
         raise Invalid(f"{one.sql} ({told(one.type)}) and {other.sql} ({told(other.type)}) cannot be compared")
     left, right = _alike(one, other), _alike(other, one)
@@ -158,7 +158,13 @@ def _compared(one: Column, other: Column, given: Mapping[str, Any]) -> Condition
         "either_value_is_missing": f"{one.sql} is null or {other.sql} is null",
         "neither": None,
     }[given.get("ignore_row_if", "both_values_are_missing")]
-    return Condition(f"coalesce(not ({left} {given.get('operator', '>')} {right}), false)", missing=missing)
+    match given.get("operator", ">"):
+        case "=":
+            return Condition(f"not ({left} <=> {right})", missing=missing)
+        case "!=":
+            return Condition(f"{left} <=> {right}", missing=missing)
+        case operator:
+            return Condition(f"coalesce(not ({left} {operator} {right}), false)", missing=missing)
 
 
 def _alike(column: Column, other: Column) -> str:
