@@ -95,3 +95,139 @@ def test_a_deep_suggestion_knows_the_values_of_texts_and_their_shape(shop: Ledge
         ("matches", "severity"),
         ("not_null",),
     ]
+
+
+SUITE = """\
+dq_config_id: orders
+expectations:
+  - not_null: id
+  - in_set: {column: state, values: [new, paid]}
+    severity: warning
+  - between: {column: amount, min: 0}
+    mostly: 0.9
+"""
+
+
+def write_suite(text: str = SUITE, name: str = "orders") -> str:
+    file = Path("quality") / f"{name}.yaml"
+    file.parent.mkdir(exist_ok=True)
+    file.write_text(text)
+    return str(file)
+
+
+def load(shop: Ledger, spark: SparkSession, *rows: tuple[int | None, str, int]) -> None:
+    shop.append(
+        spark.createDataFrame(rows, "id bigint, state string, amount int").selectExpr(
+            "id", "state", "cast(amount as decimal(10,2)) amount"
+        ),
+        "silver.orders",
+    )
+
+
+def test_a_check_is_kept_shown_and_listed(shop: Ledger, spark: SparkSession) -> None:
+    file = write_suite()
+    load(shop, spark, (1, "new", 5), (2, "paid", 6))
+    first = answer("quality", "check", "silver.orders", "--suite", file)
+    assert (first["result"]["overall_status"], first["result"]["table_version"]) == ("PASS", 1)
+    assert [each["success"] for each in first["checks"]] == [True, True, True]
+    load(shop, spark, (3, "lost", 5))
+    assert answer("quality", "check", "silver.orders", "--suite", "orders")["result"]["overall_status"] == "WARNING"
+    assert (
+        answer("quality", "check", "silver.orders", "--suite", "orders", "--fail-on-warn", code=1)["result"]["overall_status"] == "WARNING"
+    )
+    load(shop, spark, (None, "new", -5))
+    told = shown("quality", "check", "silver.orders", "--suite", "orders", code=1)
+    assert "silver.orders version 3: FAIL, 0 of 3 expectations passed" in told
+    assert answer("quality", "check", "silver.orders", "--suite", "orders", "--version", "1")["result"]["overall_status"] == "PASS"
+
+    listed = answer("quality", "list", "--limit", "2")
+    assert [each["overall_status"] for each in listed["results"]] == ["PASS", "FAIL"]
+    behind = answer("quality", "list", "--after", listed["next"])["results"]
+    assert [each["overall_status"] for each in behind] == ["WARNING", "WARNING", "PASS"]
+    assert len(answer("quality", "list", "--table", "silver.orders", "--status", "fail", "--since", "1h")["results"]) == 1
+    assert answer("quality", "list", "--until", "1h")["results"] == answer("quality", "list", "--suite", "absent")["results"] == []
+    told = shown("quality", "list")
+    assert "not_null(id): 1 of 4 rows are unexpected" in told
+    failed = answer("quality", "list", "--status", "FAIL")["results"][0]
+    assert f"next: lakeledger quality show {listed['results'][0]['dq_result_id'][:13]}" in told
+
+    found = answer("quality", "show", failed["dq_result_id"][:13])
+    assert found["result"] == failed
+    assert [(each["check_name"], each["unexpected_count"]) for each in found["checks"]] == [
+        ("not_null(id)", 1),
+        ('in_set(state, values=["new","paid"])', 1),
+        ("between(amount, min=0)", 1),
+    ]
+    assert "✗ FAIL" in shown("quality", "show", failed["dq_result_id"])
+    run = answer("runs", "show", failed["pipeline_logging_id"])["run"]
+    assert run["run_kind"] == "quality"
+    refused(["quality", "show", "0000"], 2, "NotFound", "0000")
+    refused(["quality", "check", "silver.orders"], 2, "Invalid", "neither the file nor quality/silver.orders.yaml")
+
+
+def test_a_suite_that_must_not_fail_exits_with_one_and_is_kept(shop: Ledger, spark: SparkSession) -> None:
+    write_suite(f"fail_on_error: true\n{SUITE}")
+    load(shop, spark, (None, "new", 5))
+    found = answer("quality", "check", "silver.orders", "--suite", "orders", code=1)
+    assert found["result"]["overall_status"] == "FAIL"
+    assert answer("quality", "list")["results"] == [found["result"]]
+
+
+def test_what_a_suite_would_have_found_is_told_by_load_and_by_expectation(shop: Ledger, spark: SparkSession) -> None:
+    write_suite()
+    load(shop, spark, (1, "new", 5), (2, "paid", 6))
+    load(shop, spark, (3, "lost", 5), (4, "lost", -5))
+    load(shop, spark, (None, "new", 1))
+    changed = spark.createDataFrame([(1, "paid", 7)], "id bigint, state string, amount int")
+    shop.merge(changed.selectExpr("id", "state", "cast(amount as decimal(10,2)) amount"), "silver.orders", keys=["id"])
+    found = answer("quality", "try", "orders", "--table", "silver.orders")
+    assert [(each["version"], each["operation"], each["rows"], each["status"]) for each in found["loads"]] == [
+        (4, "merge", "table", "FAIL"),
+        (3, "append", "load", "FAIL"),
+        (2, "append", "load", "FAIL"),
+        (1, "append", "load", "PASS"),
+    ]
+    assert [(each["name"], each["failed_loads"], each["worst_percent"]) for each in found["expectations"]] == [
+        ("not_null(id)", 2, 100.0),
+        ("between(amount, min=0)", 2, 50.0),
+        ('in_set(state, values=["new","paid"])', 2, 100.0),
+    ]
+    assert answer("quality", "list")["results"] == []
+    assert len(answer("runs", "list")["runs"]) == 4
+    few = answer("quality", "try", "orders", "--table", "silver.orders", "--limit", "2")
+    assert ([each["version"] for each in few["loads"]], few["is_cut"]) == ([4, 3], True)
+    told = invoke("quality", "try", "quality/orders.yaml", "--table", "silver.orders")
+    assert "4 loads of silver.orders tried, nothing recorded: 3 FAIL, 1 PASS" in told.stdout
+    assert "trying 4 loads of silver.orders" in told.stderr
+    assert "no loads since then" in shown("quality", "try", "orders", "--table", "silver.orders", "--last", "0")
+    refused(["quality", "try", "orders", "--table", "silver.absent"], 2, "NotFound", "silver.absent")
+
+
+def test_how_fresh_a_past_load_was_is_asked_of_when_it_was_committed(shop: Ledger, spark: SparkSession) -> None:
+    from contract.keeping import let_pass
+
+    write_suite("expectations:\n  - freshness: {column: at, max_age: 1h}\n")
+    shop.append(spark.sql("select current_timestamp() - interval 10 days as at"), "silver.seen")
+    let_pass(shop, 10)
+    assert answer("quality", "try", "orders", "--table", "silver.seen")["loads"][0]["status"] == "PASS"
+
+
+def test_suite_files_are_checked_with_file_and_line(shop: Ledger) -> None:
+    good, bad = write_suite(), write_suite("expectations:\n  - not_nul: id\n  - between: {column: a, min: 5, max: 1}\n", "bad")
+    found = answer("quality", "validate", good, bad, code=2)
+    assert (found["ok"], found["suites"]) == (False, [{"file": good, "dq_config_id": "orders", "expectations": 3}])
+    assert [line.split(": ")[0] for line in found["problems"]] == ["quality/bad.yaml:2:5", "quality/bad.yaml:3:5"]
+    assert "did you mean 'not_null'" in found["problems"][0] or "not_null" in found["problems"][0]
+    told = invoke("quality", "validate", good, bad)
+    assert (told.exit_code, told.stdout) == (2, "1 suite can be used, 2 problems\n")
+    assert "quality/bad.yaml:3:5" in told.stderr
+    assert shown("quality", "validate", good) == "1 suite can be used\n"
+    assert answer("quality", "validate", "absent.yaml", code=2)["problems"][0].startswith("no suite absent.yaml")
+
+
+def test_what_is_suggested_and_imported_can_be_used_as_it_is(shop: Ledger) -> None:
+    put(shop, range(5))
+    answer("quality", "suggest", ORDERS, "--out", f"quality/{ORDERS}.yaml")
+    answer("quality", "import", str(GOLDEN / "suite.json"), "--out", "quality/imported.yaml")
+    found = answer("quality", "validate", f"quality/{ORDERS}.yaml", "quality/imported.yaml")
+    assert [(each["dq_config_id"], each["expectations"]) for each in found["suites"]] == [(ORDERS, 4), ("orders", 47)]

@@ -19,8 +19,13 @@ STATUSES, SEVERITIES = ("PASS", "WARNING", "FAIL"), ("critical", "warning", "inf
 SAMPLE = 3
 
 COMMANDS = {
+    "check": "lakeledger.cli.quality_check:check",
     "import": "lakeledger.cli.quality_suites:import_file",
+    "list": "lakeledger.cli.quality:list_results",
+    "show": "lakeledger.cli.quality:show_result",
     "suggest": "lakeledger.cli.quality_suites:suggest",
+    "try": "lakeledger.cli.quality_check:try_suite",
+    "validate": "lakeledger.cli.quality_suites:validate",
 }
 
 

@@ -26,6 +26,32 @@ LOADS, PAGE = 100, 1_000
 OUT = click.option("--out", type=click.Path(path_type=Path, dir_okay=False), help="Write the suite to this file.")
 
 
+@click.command()
+@click.argument("files", nargs=-1, required=True, metavar="FILE…")
+@shared('{"ok": …, "suites": [{"file", "dq_config_id", "expectations": count}], "problems": [line]}')
+def validate(options: Options, files: Sequence[str]) -> int:
+    """Check suite files, without a table: every problem with its place. Exit 2 if there is one.
+
+    lakeledger quality validate quality/*.yaml
+    """
+    from lakeledger.control.expectations import load_suite
+
+    suites, problems = [], []
+    for file in files:
+        try:
+            found = load_suite(Path(file))
+            suites.append({"file": file, "dq_config_id": found.dq_config_id, "expectations": len(found.expectations)})
+        except Invalid as error:
+            problems += str(error).splitlines()
+    if options.as_json:
+        show.print_json({"ok": not problems, "suites": suites, "problems": problems})
+        return BAD_INPUT if problems else DONE
+    for problem in problems:
+        show.print_error(problem)
+    click.echo(f"{show.plural(len(suites), 'suite')} can be used" + (f", {show.plural(len(problems), 'problem')}" if problems else ""))
+    return BAD_INPUT if problems else DONE
+
+
 @click.command("import")
 @click.argument("file", metavar="FILE")
 @click.option("--name", metavar="ID", help="The suite's dq_config_id; by default the name that it has in the file.")

@@ -33,6 +33,9 @@ STATUS = {
     "CANCELLED": ("■", "yellow"),
     "SKIPPED": ("–", "dim"),
     "PENDING": ("·", "dim"),
+    "PASS": ("✓", "green"),
+    "WARNING": ("!", "yellow"),
+    "FAIL": ("✗", "red"),
     "ok": ("✓", "green"),
     "warn": ("!", "yellow"),
     "fail": ("✗", "red"),
@@ -46,9 +49,6 @@ STATUS = {
     "unchanged": ("–", "dim"),
     "refused": ("✗", "red"),
     "passes": ("✓", "green"),
-    "PASS": ("✓", "green"),
-    "WARNING": ("!", "yellow"),
-    "FAIL": ("✗", "red"),
 }
 
 _CONTROL = re.compile(r"[\x00-\x08\x0b-\x1f\x7f-\x9f]")

@@ -67,8 +67,10 @@ def _kept(value: Any) -> Any:
             return made
         case Decimal():
             return int(value) if value == int(value) else float(value)
+        case str():  # suite files have no variables
+            return _block(value) if "\n" in value else _text(value)
         case _:
-            return _styled(value)
+            return value
 
 
 def _module(module: Module) -> dict[str, Any]:
