@@ -255,7 +255,7 @@ class Writes(Checking):
             context = self.context()
             results: list[SuiteResult] = []
             loaded = load(context, source, _watched(context, into, fence, quality, results.append), fence, Wanted(window, full_refresh))
-            loaded = replace(loaded, quality=results[-1] if results else None)
+            loaded = loaded.judged(results[-1]) if results else loaded
         if isinstance(run, ActiveStep):
             run.metadata.update(loaded.detail)
         return loaded

@@ -10,6 +10,7 @@ from pydantic import Field, ValidationInfo, field_validator, model_validator
 from pydantic_core import PydanticCustomError
 
 from lakeledger import clock, codec
+from lakeledger.control.expectations import QualityConfig
 from lakeledger.control.values import Columns, Line, Name, Part, Plain, Text
 from lakeledger.errors import Invalid
 from lakeledger.redaction import scrub
@@ -82,6 +83,7 @@ class TargetConfig(Part):
     required_columns: Columns = Field((), description="With bad_rows quarantine: further columns that must not be NULL.")
     max_bad_rows: int | None = Field(None, ge=0, description="With bad_rows quarantine: more of them fail the load.")
     max_bad_rate: float | None = Field(None, ge=0, le=1, description="With bad_rows quarantine: a larger share of them fails the load.")
+    quality: QualityConfig | None = Field(None, description="What is expected of the rows, checked as they are written.")
 
     @cached_property
     def name(self) -> TableName:

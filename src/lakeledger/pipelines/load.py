@@ -48,6 +48,11 @@ class Loaded:
         told = self.message or (f"version {self.committed.version}" if self.committed else "nothing new")
         return f"{told}, quality {self.quality.status}" if self.quality else told
 
+    def judged(self, result: SuiteResult) -> Loaded:
+        """The same with what came of the expectations of its rows, also among what its step keeps."""
+        told = {"dq_result_id": result.id, "status": result.status.value, "passed": result.passed, "failed": len(result.failed)}
+        return replace(self, quality=result, detail={**self.detail, "quality": told})
+
 
 def load(context: Context, source: Source, into: Write, fence: Fence, wanted: Wanted = NEWS) -> Loaded:
     """Carry out one source. If somebody else was faster, it is planned again with back-off. A full refresh replaces the table.

@@ -189,7 +189,7 @@ def _check_bounds(kind: Kind, given: Mapping[str, Any]) -> None:
         raise Invalid(f"{kind.name} needs {'equal, ' if 'equal' in names else ''}min or max")
     if isinstance(least, str) != isinstance(greatest, str) and least is not None and greatest is not None:
         raise Invalid(f"{kind.name}: min {_told(least)} and max {_told(greatest)} cannot be compared with each other")
-    if _is_number(least) and _is_number(greatest) and least > greatest:
+    if least is not None and greatest is not None and _is_number(least) and least > greatest:
         raise Invalid(f"{kind.name}: min {_told(least)} is greater than max {_told(greatest)}: nothing lies between them")
 
 

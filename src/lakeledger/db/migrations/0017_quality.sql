@@ -23,7 +23,7 @@ create index dq_results_by_time on dq_results (tenant_id, executed_at desc, dq_r
 create index dq_results_by_table on dq_results (tenant_id, name_key, executed_at desc, dq_result_id desc);
 create index dq_results_by_status on dq_results (tenant_id, overall_status, executed_at desc, dq_result_id desc);
 create index dq_results_by_suite on dq_results (tenant_id, dq_config_id, executed_at desc, dq_result_id desc);
-create index dq_results_by_run on dq_results (tenant_id, pipeline_logging_id);
+create index dq_results_by_run on dq_results (tenant_id, pipeline_logging_id, executed_at, dq_result_id);
 
 -- One row for each expectation, also for those that passed.
 create table dq_checks (

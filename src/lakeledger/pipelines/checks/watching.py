@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING, Any
 
 from lakeledger import clock
 from lakeledger.commit import Effect
+from lakeledger.errors import Invalid
 from lakeledger.pipelines import Context, bad_rows
 from lakeledger.pipelines.apply import Look, Refused, Saved, Write
 from lakeledger.pipelines.checks import samples, whole
@@ -47,6 +48,11 @@ class _Watch:
     """What is known between the look at rows, which plans, and the judgement, which has seen them."""
 
     def __init__(self, context: Context, spec: Write, suite: Suite, limit: bad_rows.Limit | None, run_id: str, tell: Tell) -> None:
+        if spec.mode == "sync" and suite.rules:
+            raise Invalid(
+                f"{suite.rules[0].label} sets rows aside, and {spec.table} would lose them, as they are missing from the others: "
+                f"use action report"
+            )
         self._context, self._suite, self._run_id, self._tell = context, suite, run_id, tell
         self._limit, self._spec = limit, spec
         self._problems: dict[int, str] = {}
