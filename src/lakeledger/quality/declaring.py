@@ -96,8 +96,8 @@ def _flag(where: str, _: Parameter, value: Any) -> bool:
 
 
 def _scalar(where: str, _: Parameter, value: Any) -> Any:
-    if not isinstance(value, str | int | float | Decimal | date) or (isinstance(value, float) and math.isnan(value)):
-        raise Invalid(f"{where} is a number, a text, a date or a time, not {_told(value)}")
+    if not isinstance(value, str | int | float | Decimal | date) or (isinstance(value, float) and not math.isfinite(value)):
+        raise Invalid(f"{where} is a finite number, a text, a date or a time, not {_told(value)}; without it there is no bound")
     return _plain(value)
 
 
@@ -123,7 +123,9 @@ def _listed(where: str, _: Parameter, values: Any) -> list[Any]:
 
 
 def _plain(value: Any) -> Any:
-    """A value as JSON has it, too: dates and times are their texts."""
+    """A value as JSON has it, too: dates, times, NaN and infinity are their texts."""
+    if isinstance(value, float) and not math.isfinite(value):
+        return "NaN" if math.isnan(value) else "Infinity" if value > 0 else "-Infinity"
     return value.isoformat() if isinstance(value, date) else value
 
 
