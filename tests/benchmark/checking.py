@@ -39,7 +39,17 @@ COLUMNS = [
     "element_at(array('new', 'paid', 'shipped', 'lost'), cast(id % 4 as int) + 1) as state",
     "id % 2 = 0 as is_gift",
 ]
-CONF = {"spark.driver.memory": "6g", "spark.ui.enabled": "false", "spark.sql.session.timeZone": "UTC", "spark.ui.showConsoleProgress": "false"}
+CONF = {
+    "spark.driver.memory": "6g",
+    "spark.ui.enabled": "false",
+    "spark.sql.session.timeZone": "UTC",
+    "spark.ui.showConsoleProgress": "false",
+}
+    "spark.driver.memory": "6g",
+    "spark.ui.enabled": "false",
+    "spark.sql.session.timeZone": "UTC",
+    "spark.ui.showConsoleProgress": "false",
+}
 
 Expected = tuple[str, dict[str, Any]]
 NAMES = [each.rpartition(" ")[2] for each in COLUMNS]
@@ -185,8 +195,8 @@ def main(folder: Path, size: int, files: int, rounds: int) -> None:
         actions: list[Callable[[], object]] = [
             lambda: frame.write.mode("overwrite").parquet(str(bare)),
             lambda: ledger.overwrite(frame, "bench.plain"),
-            lambda: ledger.overwrite(frame, "bench.checked", expectations=fifty),
-            lambda: ledger.overwrite(frame, "bench.more", expectations=more),
+            lambda: ledger.overwrite(frame, "bench.checked", quality=fifty),
+            lambda: ledger.overwrite(frame, "bench.more", quality=more),
             lambda: ledger.check("bench.plain", fifty),
             lambda: ledger.check("bench.plain", more),
         ]
