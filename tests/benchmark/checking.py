@@ -45,11 +45,6 @@ CONF = {
     "spark.sql.session.timeZone": "UTC",
     "spark.ui.showConsoleProgress": "false",
 }
-    "spark.driver.memory": "6g",
-    "spark.ui.enabled": "false",
-    "spark.sql.session.timeZone": "UTC",
-    "spark.ui.showConsoleProgress": "false",
-}
 
 Expected = tuple[str, dict[str, Any]]
 NAMES = [each.rpartition(" ")[2] for each in COLUMNS]
