@@ -44,6 +44,7 @@ COMMANDS = {
     "errors": ("lakeledger.cli.errors:errors", "What failed: list errors by cause, retry and settle them."),
     "dlq": ("lakeledger.cli.dlq:dlq", "Records that could not be written: look, claim, settle."),
     "sync": ("lakeledger.cli.sync:sync", "How capture does: figures, runs, recovery, cleanup."),
+    "quality": ("lakeledger.cli.quality:quality", "Can it be trusted: check tables, see results, write and try suites."),
     "doctor": ("lakeledger.cli.doctor:doctor", "Check machine and ledger, and say how to fix what is wrong."),
     "jars": ("lakeledger.cli.jars:jars", "What Spark needs besides itself: fetch JARs for S3 and others."),
     "rebuild": ("lakeledger.cli.rebuild:rebuild", "Make a lost ledger anew from its warehouse."),

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import io
 from collections.abc import Iterable, Mapping
+from decimal import Decimal
 from typing import TYPE_CHECKING, Any
 
 from pydantic import BaseModel
@@ -13,6 +14,8 @@ from lakeledger.control.documents import AnySource, Module, TaskSource
 
 if TYPE_CHECKING:
     from ruamel.yaml import YAML
+
+    from lakeledger.quality.model import Suite
 
 VERSION = "1.0"
 
@@ -41,6 +44,33 @@ def export(modules: Iterable[Module]) -> str:
     stream = io.StringIO()
     _yaml().dump({"metadata_version": _styled(VERSION), "modules": said}, stream)
     return stream.getvalue()
+
+
+def export_suite(suite: Suite) -> str:
+    """A suite of expectations as the text of a suite file: in its own order, what is short on one line."""
+    stream = io.StringIO()
+    _yaml().dump(_kept(suite.document), stream)
+    return stream.getvalue()
+
+
+def _kept(value: Any) -> Any:
+    """A value as YAML has it, in its own order. A list of plain values stays on one line."""
+    from ruamel.yaml.comments import CommentedSeq
+
+    match value:
+        case Mapping():
+            return {_text(str(key)): _kept(inner) for key, inner in value.items()}
+        case list() | tuple():
+            made = CommentedSeq(_kept(inner) for inner in value)
+            if not any(isinstance(inner, Mapping | list | tuple) for inner in value):
+                made.fa.set_flow_style()
+            return made
+        case Decimal():
+            return int(value) if value == int(value) else float(value)
+        case str():  # suite files have no variables
+            return _block(value) if "\n" in value else _text(value)
+        case _:
+            return value
 
 
 def _module(module: Module) -> dict[str, Any]:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from dataclasses import replace
+from datetime import datetime
 from typing import TYPE_CHECKING, Any
 
 from lakeledger.commit import commit
@@ -32,15 +33,17 @@ class QualityFailed(Failed):
         self.result = result
 
 
-def evaluate(context: Context, frame: DataFrame, suite: Suite, table: str, scope: Mapping[str, Any] | None = None) -> SuiteResult:
-    """What a suite finds in a frame; nothing is kept. `table` is what the frame is called."""
+def evaluate(
+    context: Context, frame: DataFrame, suite: Suite, table: str, scope: Mapping[str, Any] | None = None, now: datetime | None = None
+) -> SuiteResult:
+    """What a suite finds in a frame; nothing is kept. `table` is what the frame is called, `now` when it is looked at, if not now."""
     rows = Rows(normalise(frame.schema.jsonValue()))
     planned, measured = _measured(frame, settled(frame, plan(suite, rows)))
     seen = planned.seen(measured)
     seen |= whole.look(context, suite, frame, rows, seen)
     failing = {place: suite.expectations[place] for place, each in seen.items() if each.unexpected and not each.sample}
     sampled = samples.taken(frame, failing, rows)
-    return made(context, suite, table, seen, sampled, scope or {"rows": "frame"})
+    return made(context, suite, table, seen, sampled, scope or {"rows": "frame"}, now)
 
 
 def _measured(frame: DataFrame, planned: Plan) -> tuple[Plan, Mapping[str, Any]]:

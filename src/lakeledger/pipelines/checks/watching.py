@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import replace
+from datetime import datetime
 from typing import TYPE_CHECKING, Any
 
 from lakeledger import clock
@@ -157,9 +158,10 @@ def made(
     seen: Mapping[int, Seen],
     sampled: Mapping[int, Sequence[str]],
     scope: Mapping[str, Any],
+    now: datetime | None = None,
 ) -> SuiteResult:
-    """The result of a suite, one check for each expectation, of what was seen."""
-    masking, now = masking_of(context), clock.now()
+    """The result of a suite, one check for each expectation, of what was seen, as of now or of another time."""
+    masking, now = masking_of(context), now or clock.now()
     checks = []
     for place, expectation in enumerate(suite.expectations):
         each = seen.get(place, Seen(error="nothing was measured"))
