@@ -187,6 +187,7 @@ def main(folder: Path, size: int, files: int, rounds: int) -> None:
     fifty, more = suite_of("fifty", FIFTY), suite_of("more", [*FIFTY, *WHOLE])
     with lakeledger.open(f"sqlite:///{folder}/ledger.db", warehouse=str(folder / "warehouse"), spark=spark) as ledger:
         frame, bare = rows(spark, size, files), folder / "bare"
+        ledger.overwrite(frame, "bench.plain")
         actions: list[Callable[[], object]] = [
             lambda: frame.write.mode("overwrite").parquet(str(bare)),
             lambda: ledger.overwrite(frame, "bench.plain"),
