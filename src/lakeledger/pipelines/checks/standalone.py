@@ -35,7 +35,7 @@ class QualityFailed(Failed):
 def evaluate(context: Context, frame: DataFrame, suite: Suite, table: str, scope: Mapping[str, Any] | None = None) -> SuiteResult:
     """What a suite finds in a frame; nothing is kept. `table` is what the frame is called."""
     rows = Rows(normalise(frame.schema.jsonValue()))
-    planned, measured = _measured(frame, settled(frame, plan(suite, rows)))
+    planned, measured = _measured(frame, settled(frame, plan(suite, rows)), suite)
     seen = planned.seen(measured)
     seen |= whole.look(context, suite, frame, rows, seen)
     failing = {place: suite.expectations[place] for place, each in seen.items() if each.unexpected and not each.sample}
@@ -43,14 +43,14 @@ def evaluate(context: Context, frame: DataFrame, suite: Suite, table: str, scope
     return made(context, suite, table, seen, sampled, scope or {"rows": "frame"})
 
 
-def _measured(frame: DataFrame, planned: Plan) -> tuple[Plan, Mapping[str, Any]]:
+def _measured(frame: DataFrame, planned: Plan, suite: Suite) -> tuple[Plan, Mapping[str, Any]]:
     """All aggregates, in one job; again without those by which Spark fails."""
     if not planned.counted:
         return planned, {}
     try:
         return planned, _aggregated(frame, planned)
     except Exception:
-        left = probed(frame, planned)
+        left = probed(frame, planned, suite)
         if left is planned:
             raise
         return left, _aggregated(frame, left) if left.counted else {}
