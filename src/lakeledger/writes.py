@@ -2,10 +2,12 @@
 
 from __future__ import annotations
 
+import logging
 from collections.abc import Callable, Sequence
 from contextlib import ExitStack
 from dataclasses import replace
 from datetime import datetime, timedelta
+from functools import partial
 from typing import TYPE_CHECKING, Any, Literal, get_args
 
 from lakeledger import codec
@@ -29,6 +31,8 @@ if TYPE_CHECKING:
     from lakeledger.sync import Advance, Source
     from lakeledger.sync.kinds import PositionLike
     from lakeledger.tables import Committed
+
+_log = logging.getLogger(__name__)
 
 
 class Writes(Checking):
@@ -410,7 +414,7 @@ def _check_frame(frame: object, table: TableName) -> None:
 
 
 def _watched(
-    context: Context, request: Write, fence: Fence, quality: Suite | None = None, tell: Callable[[SuiteResult], None] = lambda _: None
+    context: Context, request: Write, fence: Fence, quality: Suite | None = None, tell: Callable[[SuiteResult], None] | None = None
 ) -> Write:
     """The write, of which rows without a key or a sequence are set aside if its changes say so, and whose rows are checked by a suite."""
     from lakeledger.pipelines.bad_rows import Limit, watched
@@ -419,8 +423,14 @@ def _watched(
     if quality is not None:
         from lakeledger.pipelines.checks.watching import checked
 
-        return checked(context, request, quality, limit, fence.run_id, tell)
+        return checked(context, request, quality, limit, fence.run_id, tell or partial(_warn, request.table))
     return watched(context, request, limit, fence.run_id) if limit else request
+
+
+def _warn(table: TableName, found: SuiteResult) -> None:
+    """Whoever writes rows is given a version, not a verdict."""
+    if not found.success:
+        _log.warning("%s: %s", table, found.message)
 
 
 def _text(value: Id | None) -> str | None:

@@ -38,6 +38,7 @@ def run_page(page: str, folder: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     for language, text in blocks(page, "python", "console", "yaml"):
         if language == "yaml":
             if named := NAMED.match(text):
+                Path(named[1]).parent.mkdir(parents=True, exist_ok=True)
                 Path(named[1]).write_text(text)
             continue
         if language == "python":

@@ -30,7 +30,7 @@ COLUMNS = [
     "concat('customer-', id % 50000) as customer",
     "cast(id * 0.37 as decimal(14, 2)) as amount",
     "cast(id * 0.31 as decimal(14, 2)) as paid",
-    "timestamp_seconds(1700000000 + id) as ordered_at",
+    "timestamp_seconds(1710000000 + id) as ordered_at",
     "date_add(date '2024-01-01', cast(id % 365 as int)) as day",
     "case when id % 997 = 0 then null else cast(id % 13 as int) end as status",
     "concat('Product number ', id % 9973) as product",
@@ -187,6 +187,7 @@ def main(folder: Path, size: int, files: int, rounds: int) -> None:
     fifty, more = suite_of("fifty", FIFTY), suite_of("more", [*FIFTY, *WHOLE])
     with lakeledger.open(f"sqlite:///{folder}/ledger.db", warehouse=str(folder / "warehouse"), spark=spark) as ledger:
         frame, bare = rows(spark, size, files), folder / "bare"
+        ledger.overwrite(frame, "bench.plain")
         actions: list[Callable[[], object]] = [
             lambda: frame.write.mode("overwrite").parquet(str(bare)),
             lambda: ledger.overwrite(frame, "bench.plain"),

@@ -8,7 +8,10 @@ import pytest
 
 from contract.making import append, change, new_file, put
 from integration.commands import answer, refused, shown
-from lakeledger import Ledger, NumberPosition
+from lakeledger import Ledger, NumberPosition, clock
+from lakeledger.commit import commit
+from lakeledger.quality import Suite, SuiteResult
+from lakeledger.quality.store import found
 from lakeledger.sync import NewError, NewLetter, NewSync, SourceFile, parse_source
 from lakeledger.sync.positions import store as positions
 
@@ -34,6 +37,7 @@ LISTINGS = {
     "tables history silver.orders": "snapshots",
     "records list ingestion_volume": "records",
     "changes list": "changes",
+    "quality list": "results",
 }
 
 
@@ -56,6 +60,8 @@ def filled(ledger: Ledger) -> str:
         for word in ("one", "two", "three"):
             with run.step(word) as step:
                 put(ledger, change(step, new_file(f"{word},"), table="silver.orders"))
+            with ledger.store.write() as tx:
+                commit(tx, run.fence, [], [], [found(SuiteResult(Suite(word), "silver.orders", (), clock.new_id()))])
     return run.id
 
 
@@ -65,15 +71,15 @@ def test_a_listing_goes_on_where_its_page_ended(at: list[str], filled: str, word
     everything = answer(*command, "--limit", "1000", *at)
     assert everything["next"] is None
     assert len(everything[name]) >= 3
-    found: list[Any] = []
+    pages: list[Any] = []
     after: list[str] = []
     while True:
         page = answer(*command, "--limit", "1", *after, *at)
-        found += page[name]
+        pages += page[name]
         if page["next"] is None:
             break
         after = ["--after", page["next"]]
-    assert found == everything[name]
+    assert pages == everything[name]
     assert "more: give --after" in shown(*command, "--limit", "1", *at)
     assert "more:" not in shown(*command, "--limit", "1000", *at)
     refused([*command, "--after", "no,such,place,at,all", *at], 2, "Invalid", "is no place in this listing")

@@ -7,7 +7,7 @@ from datetime import UTC, datetime, timedelta
 from decimal import Decimal
 from typing import Any
 
-from lakeledger.control.export import export_suite
+from lakeledger.control.yaml_writing import export_suite
 from lakeledger.quality.model import expect
 from lakeledger.quality.suggesting import SHAPES, ColumnFacts, Load, TableFacts, suggest, with_values
 

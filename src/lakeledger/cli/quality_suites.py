@@ -64,7 +64,7 @@ def import_file(options: Options, file: str, name: str | None, out: Path | None)
 
       lakeledger quality import gx/expectations/orders.json --out suites/orders.yaml
     """
-    from lakeledger.control.export import export_suite
+    from lakeledger.control.yaml_writing import export_suite
     from lakeledger.quality.great_expectations import import_suite
 
     text = read_text(file)
@@ -98,7 +98,7 @@ def suggest(options: Options, table: str, deep: bool, out: Path | None) -> None:
 
       lakeledger quality suggest silver.orders --out suites/orders.yaml
     """
-    from lakeledger.control.export import export_suite
+    from lakeledger.control.yaml_writing import export_suite
 
     with show.answering(options.as_json), options.open() as ledger:
         suite = _suggested(ledger, table, deep=deep)

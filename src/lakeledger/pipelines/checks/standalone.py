@@ -38,7 +38,7 @@ def evaluate(
 ) -> SuiteResult:
     """What a suite finds in a frame; nothing is kept. `table` is what the frame is called, `now` when it is looked at, if not now."""
     rows = Rows(normalise(frame.schema.jsonValue()))
-    planned, measured = _measured(frame, settled(frame, plan(suite, rows)))
+    planned, measured = _measured(frame, settled(frame, plan(suite, rows)), suite)
     seen = planned.seen(measured)
     seen |= whole.look(context, suite, frame, rows, seen)
     failing = {place: suite.expectations[place] for place, each in seen.items() if each.unexpected and not each.sample}
@@ -46,14 +46,14 @@ def evaluate(
     return made(context, suite, table, seen, sampled, scope or {"rows": "frame"}, now)
 
 
-def _measured(frame: DataFrame, planned: Plan) -> tuple[Plan, Mapping[str, Any]]:
+def _measured(frame: DataFrame, planned: Plan, suite: Suite) -> tuple[Plan, Mapping[str, Any]]:
     """All aggregates, in one job; again without those by which Spark fails."""
     if not planned.counted:
         return planned, {}
     try:
         return planned, _aggregated(frame, planned)
     except Exception:
-        left = probed(frame, planned)
+        left = probed(frame, planned, suite)
         if left is planned:
             raise
         return left, _aggregated(frame, left) if left.counted else {}

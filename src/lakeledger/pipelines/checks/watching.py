@@ -95,7 +95,7 @@ class _Watch:
 
     def _without(self, frame: DataFrame, whole_frame: DataFrame) -> Look | None:
         """The look without expectations by which Spark fails; None if it fails by none of them."""
-        left = probed(whole_frame, self._plan)
+        left = probed(whole_frame, self._plan, self._suite)
         if left is self._plan:
             return None
         self._problems |= {place: each.error for place, each in left.known.items() if each.error and place in self._plan.counted}
