@@ -111,6 +111,13 @@ def test_a_table_that_is_loaded_often_is_judged_by_its_days(alone: Ledger) -> No
     assert judged(alone, 1) is None  # yesterday is judged once
 
 
+def test_a_table_that_is_replaced_often_is_judged_by_what_it_has(alone: Ledger) -> None:
+    for hour in range(40, 0, -1):
+        load_at(alone, clock.now() - timedelta(hours=hour), 500, operation="overwrite")
+    assert (alone.bands.series(ORDERS).unit, len(alone.bands.series(ORDERS).points)) == ("load", 40)
+    assert (status(alone, 505), status(alone, 300)) == ("pass", "warn")
+
+
 def test_the_days_of_a_table_begin_where_the_settings_say(alone: Ledger) -> None:
     for day in range(12, 1, -1):
         for hour in (16, 17, 18):

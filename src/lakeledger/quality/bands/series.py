@@ -170,7 +170,9 @@ def _volumes(
     points = tuple(Point(load.at, load.value, load.id, load.state) for load in reversed(loads))
     last_at = max((load.at for load in loads if load.state != "refused"), default=None)
     series = Series(VOLUME, table, metric, points, settings, "load", chosen, sources, last_at, decided)
-    if not is_often([load.at for load in loads if load.state == "ordinary"]):
+    # Where each load replaces the table, what it has then is what counts, however often.
+    replaces = next((row["payload"].get("operation") == "overwrite" for row in rows if row["source_id"] == chosen), False)
+    if replaces or not is_often([load.at for load in loads if load.state == "ordinary"]):
         return series
     if once_a_day and last_at and last_at.astimezone(series.zone).date() == tx.now.astimezone(series.zone).date():
         return replace(series, points=(), unit="day")
