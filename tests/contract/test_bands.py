@@ -9,7 +9,7 @@ from datetime import timedelta
 import pytest
 
 import lakeledger
-from contract.making import ORDERS, execute
+from contract.making import ORDERS, change, execute, put
 from contract.measuring import days_ago, load_at, load_daily, monday, weekly
 from empty_ledgers import new_sqlite_url
 from lakeledger import Ledger, clock
@@ -83,6 +83,15 @@ def test_only_ordinary_loads_are_compared(ledger: Ledger) -> None:
     series = ledger.bands.series(ORDERS)
     assert states(series) == ["initial", *["ordinary"] * 10, "backfill", "replay", "full_refresh", "failed"]
     assert series.band(clock.now()).expected == pytest.approx(1000)
+
+
+def test_a_batch_that_was_taken_back_is_no_measure(ledger: Ledger) -> None:
+    load_daily(ledger, [*FLAT, 1020])
+    version = ledger.tables.get(ORDERS).current_version
+    with ledger.run("rewind", kind="maintenance") as run:
+        taken = change(run, operation="delete", retires="all", summary={"taken_back": [version]})
+        put(ledger, replace(taken, effects=[]))
+    assert states(ledger.bands.series(ORDERS)) == ["initial", *["ordinary"] * 10, "taken_back"]
 
 
 def test_each_source_of_a_table_is_judged_by_its_own_loads(alone: Ledger) -> None:

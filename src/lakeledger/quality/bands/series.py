@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Container, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from datetime import date, datetime, time, timedelta, tzinfo
 from itertools import pairwise
@@ -18,6 +18,7 @@ from lakeledger.quality.bands.decisions import Decision, sql
 from lakeledger.quality.bands.fitting import median, zone_of
 from lakeledger.quality.bands.learning import Judged, tolerance_band, walk
 from lakeledger.quality.bands.model import Band, Point, State
+from lakeledger.tables.model import TAKEN_BACK
 
 VOLUME, CHECKS = "ingestion_volume", "dq_result"
 CHECK_METRICS = ("unexpected_percent", "unexpected_count", "element_count")
@@ -163,7 +164,8 @@ def _volumes(
 ) -> Series:
     since, key = until - timedelta(days=settings.window_days), table_key(table)
     rows = tx.all(sql.volumes, name_key=key, since=since, until=until, most=MOST_POINTS)
-    found = _loads(_with_steps(tx, rows), metric, decided)
+    gone = {version for row in tx.all(sql.deletes, name_key=key, since=since) for version in row["summary"].get(TAKEN_BACK, ())}
+    found = [_load(row, metric, decided, gone) for row in _with_steps(tx, rows)]
     sources = tuple(dict.fromkeys(load.source for load in found))
     chosen = source or (sources[0] if sources else None)
     loads = [load for load in found if load.source == chosen]
@@ -189,11 +191,9 @@ def _with_steps(tx: Transaction, rows: list[Row]) -> list[Row]:
     return [{**row, "status": ended.get(row["record_id"], row["status"])} for row in rows]
 
 
-def _loads(rows: Iterable[Row], metric: str, decided: Mapping[str, Decision]) -> list[_Load]:
-    return [
-        _Load(row["record_id"], row["produced_at"], row["source_id"], float(row["payload"].get(metric) or 0), _state(row, decided))
-        for row in rows
-    ]
+def _load(row: Row, metric: str, decided: Mapping[str, Decision], gone: Container[int]) -> _Load:
+    value, state = float(row["payload"].get(metric) or 0), _state(row, decided, gone)
+    return _Load(row["record_id"], row["produced_at"], row["source_id"], value, state)
 
 
 def _part(row: Row, metric: str, decided: Mapping[str, Decision]) -> _Load:
@@ -204,11 +204,13 @@ def _part(row: Row, metric: str, decided: Mapping[str, Decision]) -> _Load:
     )
 
 
-def _state(row: Row, decided: Mapping[str, Decision]) -> State:
-    """Whether a load is one like others; what people decided comes first."""
+def _state(row: Row, decided: Mapping[str, Decision], gone: Container[int]) -> State:
+    """Whether a load is one like others; what people decided comes first. The rows of versions that are `gone` were taken back."""
     if state := _decided(row["record_id"], decided):
         return state
     payload = row["payload"]
+    if payload.get("table_version") in gone:
+        return "taken_back"
     if payload.get("load") in _ODD_LOADS:
         return payload["load"]  # type: ignore[no-any-return]  # it is one of them
     if row["run_kind"] == "backfill":
