@@ -9,7 +9,7 @@ from datetime import timedelta
 import pytest
 
 import lakeledger
-from contract.making import ORDERS, execute
+from contract.making import ORDERS, change, execute, put
 from contract.measuring import days_ago, load_at, load_daily, monday, weekly
 from empty_ledgers import new_sqlite_url
 from lakeledger import Ledger, clock
@@ -85,6 +85,15 @@ def test_only_ordinary_loads_are_compared(ledger: Ledger) -> None:
     assert series.band(clock.now()).expected == pytest.approx(1000)
 
 
+def test_a_batch_that_was_taken_back_is_no_measure(ledger: Ledger) -> None:
+    load_daily(ledger, [*FLAT, 1020])
+    version = ledger.tables.get(ORDERS).current_version
+    with ledger.run("rewind", kind="maintenance") as run:
+        taken = change(run, operation="delete", retires="all", summary={"taken_back": [version]})
+        put(ledger, replace(taken, effects=[]))
+    assert states(ledger.bands.series(ORDERS)) == ["initial", *["ordinary"] * 10, "taken_back"]
+
+
 def test_each_source_of_a_table_is_judged_by_its_own_loads(alone: Ledger) -> None:
     load_daily(alone, FLAT)
     load_daily(alone, [10] * 10, last=days_ago(0.8), pipeline="small")
@@ -109,6 +118,13 @@ def test_a_table_that_is_loaded_often_is_judged_by_its_days(alone: Ledger) -> No
     alone.bands.restore(ORDERS, str(found.day), "it was none")
     load_at(alone, clock.now() - timedelta(seconds=5), 1)
     assert judged(alone, 1) is None  # yesterday is judged once
+
+
+def test_a_table_that_is_replaced_often_is_judged_by_what_it_has(alone: Ledger) -> None:
+    for hour in range(40, 0, -1):
+        load_at(alone, clock.now() - timedelta(hours=hour), 500, operation="overwrite")
+    assert (alone.bands.series(ORDERS).unit, len(alone.bands.series(ORDERS).points)) == ("load", 40)
+    assert (status(alone, 505), status(alone, 300)) == ("pass", "warn")
 
 
 def test_the_days_of_a_table_begin_where_the_settings_say(alone: Ledger) -> None:

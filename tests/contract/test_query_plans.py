@@ -230,6 +230,7 @@ HOT = [
         check="count",
         most=200,
     ),
+    hot(bands.deletes, "tables_by_name(name_key) table_snapshots_by_time(table_id, committed_at)", name_key="main.orders", since=NOW),
     hot(bands.broken_steps, "step_logs_pkey(step_logging_id)", ids=["a", "b"]),
     hot(bands.decisions, "band_decisions_by_series(name_key, kind)", name_key="main.orders", kind="k"),
     hot(bands.last_verdicts, "tables_by_name(name_key) metadata_records_judged(kind, name_key)", **PAGE, after_key="a"),

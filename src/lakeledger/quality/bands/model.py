@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Mapping
 from dataclasses import dataclass, field
 from datetime import datetime
 from typing import Any, Literal
@@ -14,8 +13,8 @@ from lakeledger import codec
 BandState = Literal["LEARNING", "ACTIVE"]
 Status = Literal["pass", "warn", "learning"]
 # Only what is ordinary or accepted counts. The other states say why a point does not: somebody excluded it, its run or step failed, its
-# check failed, its load was refused, or it was no ordinary load (the first one, a back-fill, a replay, a full refresh).
-State = Literal["ordinary", "accepted", "excluded", "failed", "refused", "initial", "backfill", "replay", "full_refresh"]
+# check failed, its load was refused or taken back, or it was no ordinary load (the first one, a back-fill, a replay, a full refresh).
+State = Literal["ordinary", "accepted", "excluded", "failed", "refused", "taken_back", "initial", "backfill", "replay", "full_refresh"]
 COUNTED: tuple[State, ...] = ("ordinary", "accepted")
 
 OUTSIDE = "outside its band"
@@ -153,11 +152,6 @@ def number(value: float | None) -> str:
     if value == int(value) or abs(value) >= 100:
         return f"{round(value):,}"
     return f"{value:.4g}"
-
-
-def band_of(kept: Mapping[str, Any]) -> dict[str, Any]:
-    """The bounds of a band that was kept with a result."""
-    return {name: kept.get(name) for name in ("lower", "upper", "expected", "state", "method", "n")}
 
 
 def _points(count: int) -> str:

@@ -8,6 +8,12 @@ select r.record_id, r.produced_at, r.source_id, r.context_extras, r.payload, p.r
  order by r.produced_at desc, r.record_id desc
  limit :most
 
+-- name: deletes
+-- What said that it takes rows of a table back, of those that deleted some.
+select s.summary from table_snapshots s
+ where s.table_id = (select t.table_id from tables t where t.tenant_id = :tenant_id and t.name_key = :name_key)
+   and s.committed_at >= :since and s.operation = 'delete'
+
 -- name: volumes_of_days
 -- The same of many loads: only what days are summed up from.
 select r.record_id, r.produced_at, r.source_id, r.payload ->> 'rows' as rows, r.payload ->> 'bytes' as bytes, r.payload ->> 'load' as load,

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Container, Iterable, Mapping, Sequence
 from contextlib import suppress
 from dataclasses import dataclass, field, replace
 from datetime import date, datetime, time, timedelta, tzinfo
@@ -19,6 +19,7 @@ from lakeledger.quality.bands.decisions import Decision, sql
 from lakeledger.quality.bands.fitting import median, zone_of
 from lakeledger.quality.bands.learning import Judged, tolerance_band, walk
 from lakeledger.quality.bands.model import Band, Point, State
+from lakeledger.tables.model import TAKEN_BACK
 
 VOLUME, CHECKS = "ingestion_volume", "dq_result"
 CHECK_METRICS = ("unexpected_percent", "unexpected_count", "element_count")
@@ -174,7 +175,8 @@ def _volumes(
     since, key = until - timedelta(days=settings.window_days), table_key(table)
     rows = tx.all(sql.volumes, name_key=key, since=since, until=until, most=MOST_POINTS)
     zone = zone_of(settings.time_zone)
-    found = _loads(_with_steps(tx, rows), metric, zone, decided)
+    gone = {version for row in tx.all(sql.deletes, name_key=key, since=since) for version in row["summary"].get(TAKEN_BACK, ())}
+    found = [_load(row, metric, zone, decided, gone) for row in _with_steps(tx, rows)]
     sources = tuple(dict.fromkeys(load.source for load in found))
     chosen = source or (sources[0] if sources else None)
     loads = [load for load in found if load.source == chosen]
@@ -182,7 +184,9 @@ def _volumes(
     last_at = max((load.at for load in loads if load.state != "refused"), default=None)
     is_logical = any(LOGICAL_DATE in row["payload"] for row in rows if row["source_id"] == chosen)
     series = Series(VOLUME, table, metric, points, settings, "load", chosen, sources, last_at, decided, is_logical)
-    if not is_often([load.at for load in loads if load.state == "ordinary"]):
+    # Where each load replaces the table, what it has then is what counts, however often.
+    replaces = next((row["payload"].get("operation") == "overwrite" for row in rows if row["source_id"] == chosen), False)
+    if replaces or not is_often([load.at for load in loads if load.state == "ordinary"]):
         return series
     if once_a_day and last_at and last_at.astimezone(series.zone).date() == tx.now.astimezone(series.zone).date():
         return replace(series, points=(), unit="day")
@@ -199,17 +203,10 @@ def _with_steps(tx: Transaction, rows: list[Row]) -> list[Row]:
     return [{**row, "status": ended.get(row["record_id"], row["status"])} for row in rows]
 
 
-def _loads(rows: Iterable[Row], metric: str, zone: tzinfo, decided: Mapping[str, Decision]) -> list[_Load]:
-    return [
-        _Load(
-            row["record_id"],
-            logical_time(row["payload"].get(LOGICAL_DATE), zone) or row["produced_at"],
-            row["source_id"],
-            float(row["payload"].get(metric) or 0),
-            _state(row, decided),
-        )
-        for row in rows
-    ]
+def _load(row: Row, metric: str, zone: tzinfo, decided: Mapping[str, Decision], gone: Container[int]) -> _Load:
+    value, state = float(row["payload"].get(metric) or 0), _state(row, decided, gone)
+    at = logical_time(row["payload"].get(LOGICAL_DATE), zone) or row["produced_at"]
+    return _Load(row["record_id"], at, row["source_id"], value, state)
 
 
 def logical_time(given: Any, zone: tzinfo) -> datetime | None:
@@ -227,11 +224,13 @@ def _part(row: Row, metric: str, zone: tzinfo, decided: Mapping[str, Decision]) 
     return _Load(row["record_id"], at, row["source_id"], float(row[metric] or 0), _decided(row["record_id"], decided) or odd)
 
 
-def _state(row: Row, decided: Mapping[str, Decision]) -> State:
-    """Whether a load is one like others; what people decided comes first."""
+def _state(row: Row, decided: Mapping[str, Decision], gone: Container[int]) -> State:
+    """Whether a load is one like others; what people decided comes first. The rows of versions that are `gone` were taken back."""
     if state := _decided(row["record_id"], decided):
         return state
     payload = row["payload"]
+    if payload.get("table_version") in gone:
+        return "taken_back"
     if payload.get("load") in _ODD_LOADS:
         return payload["load"]  # type: ignore[no-any-return]  # it is one of them
     if row["run_kind"] == "backfill":
