@@ -9,11 +9,11 @@ from datetime import datetime, timedelta
 from typing import TYPE_CHECKING, Any, Literal, get_args
 
 from lakeledger import codec
+from lakeledger.checking import Checking
 from lakeledger.codec import Id
 from lakeledger.errors import Invalid
 from lakeledger.names import TableName, parse_name
 from lakeledger.runs import ActiveRun, ActiveStep, Fence
-from lakeledger.slices import Slices
 
 if TYPE_CHECKING:
     import pyarrow as pa
@@ -25,12 +25,13 @@ if TYPE_CHECKING:
     from lakeledger.pipelines.replaying import Replayed
     from lakeledger.pipelines.sources import Source as DataSource
     from lakeledger.pipelines.streaming.writer import StreamWriter
+    from lakeledger.quality import Suite, SuiteResult
     from lakeledger.sync import Advance, Source
     from lakeledger.sync.kinds import PositionLike
     from lakeledger.tables import Committed
 
 
-class Writes(Slices):
+class Writes(Checking):
     """Tables as people write and read them, in the name of a run."""
 
     context: Callable[[], Context]
@@ -54,6 +55,7 @@ class Writes(Slices):
         evolve: bool = False,
         base_version: int | None = None,
         metadata: str | None = None,
+        quality: Suite | None = None,
     ) -> Committed:
         """Add rows to a table, which is made if it is not there. Rows, position, run and facts are one commit.
 
@@ -62,6 +64,9 @@ class Writes(Slices):
         computed from, Conflict (retryable) is raised if the table has moved since. `metadata` says when other engines see the rows:
         `sync`, `async` or `off`; by default as the table says, or the ledger. `sort_by` is the order that compactions give the table's
         files from then on.
+        With `quality`, the rows are checked by a suite in the same pass, and what is found is part of the commit; rows that break a rule
+        with action `quarantine` go to `<table>__quarantine`. If the suite says `fail_on_error` and a critical expectation fails, Failed is
+        raised, and only the results are kept.
         Raises Invalid, Conflict, Fenced or Failed; then nothing is visible, unless a Failed says that the outcome is unknown.
         """
         from lakeledger.pipelines.apply import Write
@@ -78,7 +83,7 @@ class Writes(Slices):
             position=as_advance(position),
             metadata=metadata,
         )
-        return self._write(frame, request, run)
+        return self._write(frame, request, run, quality)
 
     def overwrite(
         self,
@@ -94,6 +99,7 @@ class Writes(Slices):
         sort_by: Sequence[str] | None = None,
         base_version: int | None = None,
         metadata: str | None = None,
+        quality: Suite | None = None,
     ) -> Committed:
         """Replace a whole table, or with `by_partition` only the partitions that the rows are in.
 
@@ -114,7 +120,7 @@ class Writes(Slices):
             position=as_advance(position),
             metadata=metadata,
         )
-        return self._write(frame, request, run)
+        return self._write(frame, request, run, quality)
 
     def merge(
         self,
@@ -134,6 +140,7 @@ class Writes(Slices):
         sort_by: Sequence[str] | None = None,
         evolve: bool = False,
         metadata: str | None = None,
+        quality: Suite | None = None,
     ) -> Committed:
         """Let rows replace those of the table with the same keys; the others are new. Only files that have such rows are written again.
 
@@ -146,7 +153,7 @@ class Writes(Slices):
         from lakeledger.pipelines.apply import Changes
 
         changes = Changes(tuple(keys), sequence_by, unique=unique, allow_empty=allow_empty)
-        return self._change(frame, table, mode, changes, position, run, batch_id, format, partition_by, sort_by, evolve, metadata)
+        return self._change(frame, table, mode, changes, position, run, batch_id, format, partition_by, sort_by, evolve, metadata, quality)
 
     def apply_changes(
         self,
@@ -172,6 +179,7 @@ class Writes(Slices):
         sort_by: Sequence[str] | None = None,
         evolve: bool = False,
         metadata: str | None = None,
+        quality: Suite | None = None,
     ) -> Committed:
         """Apply change events, with the parameters and results of AUTO CDC, in whatever order and however often they come.
 
@@ -196,7 +204,9 @@ class Writes(Slices):
             unset=unset,
             quarantine=True,
         )
-        return self._change(frame, table, changes.mode, changes, position, run, batch_id, format, partition_by, sort_by, evolve, metadata)
+        return self._change(
+            frame, table, changes.mode, changes, position, run, batch_id, format, partition_by, sort_by, evolve, metadata, quality
+        )
 
     def delete(self, table: str, where: str, *, run: ActiveRun | ActiveStep | None = None, metadata: str | None = None) -> Committed:
         """Delete the rows for which a condition in SQL is true. Files that have none of them are left as they are.
@@ -225,6 +235,7 @@ class Writes(Slices):
         sort_by: Sequence[str] | None = None,
         window: tuple[Any, Any] | None = None,
         full_refresh: bool = False,
+        quality: Suite | None = None,
     ) -> Loaded:
         """Bring what is new in a source into a table: rows, position and facts are one commit. If nothing is, Spark is not started.
 
@@ -242,7 +253,9 @@ class Writes(Slices):
         asked = codec.to_plain({"from": window[0], "to": window[1]}) if window else {}
         with self._right(into.table, run, "backfill" if window else "pipeline", asked) as fence:
             context = self.context()
-            loaded = load(context, source, _watched(context, into, fence), fence, Wanted(window, full_refresh))
+            results: list[SuiteResult] = []
+            loaded = load(context, source, _watched(context, into, fence, quality, results.append), fence, Wanted(window, full_refresh))
+            loaded = loaded.judged(results[-1]) if results else loaded
         if isinstance(run, ActiveStep):
             run.metadata.update(loaded.detail)
         return loaded
@@ -256,11 +269,13 @@ class Writes(Slices):
         changes: Changes | None = None,
         letters: Sequence[Id] | None = None,
         dry_run: bool = True,
+        quality: Suite | None = None,
     ) -> list[Replayed]:
         """Send quarantined rows of a table through a write again that Python made: all that letters stand for, or those of some letters.
 
         The function is given the rows as `<table>__quarantine` has them (`row`, the text; `reasons`; `source_file`; `run_id`) and returns
-        those to write, with the columns that the write takes. `mode` and `changes` are as in `load`. Otherwise it is as `replay`, of
+        those to write, with the columns that the write takes. `mode` and `changes` are as in `load`, and so are the rules of `quality`, by
+        which rows are set aside again. Otherwise it is as `replay`, of
         which whatever the function leaves out leaves the quarantine, too. Raises as `load`.
         """
         from lakeledger.pipelines.apply import Write
@@ -270,7 +285,8 @@ class Writes(Slices):
         from lakeledger.sync.dead_letters.model import Filter
 
         name, context = parse_name(table), self.context()
-        way = Way(replay_write(Write(name, mode, changes=changes), str(name)), Limit(), function)
+        limit = Limit(rules=quality.rules if quality else ())
+        way = Way(replay_write(Write(name, mode, changes=changes), str(name)), limit, function)
         found = batches(waiting(self.store, Filter(name.schema, name.table), letters))
         if others := [each for each in found if each.table != name]:
             raise Invalid(f"dead letter {others[0].letters[0].id} stands for rows of {others[0].table}, not of {name}: leave it out")
@@ -347,6 +363,7 @@ class Writes(Slices):
         sort_by: Sequence[str] | None,
         evolve: bool,
         metadata: str | None,
+        quality: Suite | None,
     ) -> Committed:
         from lakeledger.pipelines.apply import Write
         from lakeledger.sync.model import as_advance
@@ -363,9 +380,9 @@ class Writes(Slices):
             metadata=metadata,
             changes=changes,
         )
-        return self._write(frame, request, run)
+        return self._write(frame, request, run, quality)
 
-    def _write(self, frame: DataFrame, request: Write, run: ActiveRun | ActiveStep | None) -> Committed:
+    def _write(self, frame: DataFrame, request: Write, run: ActiveRun | ActiveStep | None, quality: Suite | None) -> Committed:
         from lakeledger.pipelines.load import replanned
         from lakeledger.pipelines.remote import check_server
         from lakeledger.pipelines.translating import translating
@@ -377,9 +394,9 @@ class Writes(Slices):
         check_server(frame.sparkSession)
         context = self.context()
         with self._right(request.table, run) as fence, translating():
+            watched = _watched(context, request, fence, quality)
             if request.changes is None:
-                return write(context, frame, request, fence)
-            watched = _watched(context, request, fence)
+                return write(context, frame, watched, fence)
             return replanned(lambda: write(context, frame, watched, fence))
 
 
@@ -392,12 +409,18 @@ def _check_frame(frame: object, table: TableName) -> None:
     raise Invalid(f"{table} takes a Spark DataFrame, not {name}: make one with spark.createDataFrame(frame)")
 
 
-def _watched(context: Context, request: Write, fence: Fence) -> Write:
-    """The write, of which rows without a key or a sequence are set aside if its changes say so."""
+def _watched(
+    context: Context, request: Write, fence: Fence, quality: Suite | None = None, tell: Callable[[SuiteResult], None] = lambda _: None
+) -> Write:
+    """The write, of which rows without a key or a sequence are set aside if its changes say so, and whose rows are checked by a suite."""
     from lakeledger.pipelines.bad_rows import Limit, watched
 
-    is_wanted = request.changes is not None and request.changes.quarantine
-    return watched(context, request, Limit(), fence.run_id) if is_wanted else request
+    limit = Limit() if request.changes is not None and request.changes.quarantine else None
+    if quality is not None:
+        from lakeledger.pipelines.checks.watching import checked
+
+        return checked(context, request, quality, limit, fence.run_id, tell)
+    return watched(context, request, limit, fence.run_id) if limit else request
 
 
 def _text(value: Id | None) -> str | None:

@@ -41,7 +41,15 @@ modules:
       - source_id: orders
         source_type: files
         source_config: {path: "landing/*.csv", schema: "id int, day string, price double"}
-        target_config: {table: orders, partition_by: [day], bad_rows: quarantine}
+        target_config:
+          table: orders
+          partition_by: [day]
+          bad_rows: quarantine
+          quality:
+            expectations:
+              - {valid: price >= 0, action: quarantine}
+              - {unique: id}
+              - {not_null: day}
 """
 
 
@@ -53,10 +61,11 @@ def document(tmp_path: Path) -> Path:
 
 
 def land(document: Path, name: str, first: int, rows: int, partitions: int) -> None:
-    """A CSV file, with a row that cannot be read. The more partitions its rows go to, the longer they take to write."""
+    """A CSV file, with a row that cannot be read and one that breaks a rule. The more partitions, the longer they take to write."""
     file = document.parent / "landing" / name
     file.parent.mkdir(exist_ok=True)
     lines = [f"{number},d{number % partitions},{number}.5\n" for number in range(first, first + rows)] + [f"bad in {name},d0,1.5\n"]
+    lines.append(f"{first},d1,-1.0\n")
     file.write_text("id,day,price\n" + "".join(lines), encoding="utf-8")
 
 
@@ -65,16 +74,19 @@ def oracle(document: Path) -> Counter[tuple[Any, ...]]:
     rows: Counter[tuple[Any, ...]] = Counter()
     for path in (document.parent / "landing").glob("*.csv"):
         with path.open(newline="", encoding="utf-8") as lines:
-            good = (row for row in csv.DictReader(lines) if not row["id"].startswith("bad"))
+            good = (row for row in csv.DictReader(lines) if not row["id"].startswith("bad") and float(row["price"]) >= 0)
             rows.update((int(row["id"]), row["day"], float(row["price"])) for row in good)
     return rows
 
 
 def bad_rows(ledger: Ledger) -> list[str]:
-    """What is in the quarantine, with a letter for each."""
-    found = {row["run_id"]: row["row"] for row in ledger.read("orders__quarantine").collect()}
-    assert sorted(found) == sorted(letter.sync_run_id or "" for letter in ledger.dead_letters.list("pending"))
-    return sorted(found.values())
+    """What is in the quarantine, with a letter for each, and a result of the expectations for each version."""
+    found = [(row["run_id"], row["reasons"][0], row["row"]) for row in ledger.read("orders__quarantine").collect()]
+    letters = [(letter.sync_run_id or "", letter.record_data["reason"]) for letter in ledger.dead_letters.list("pending")]
+    assert sorted((run_id, reason) for run_id, reason, _ in found) == sorted(letters)
+    results = [(each.pipeline_logging_id, each.table_version, each.overall_status) for each in ledger.quality.history("orders")]
+    assert results == [(each.run_id, each.version, "WARNING") for each in ledger.tables.history("orders")]
+    return sorted(row for _, _, row in found)
 
 
 def load(ledger: Ledger, document: Path) -> ModuleResult:
@@ -139,8 +151,8 @@ def test_a_load_killed_anywhere_is_right_after_the_next_run(lake: Ledger, url: s
 
     committed = point == "after_commit"
     assert lake.tables.get("orders").current_version == (2 if committed else 1)
-    bad = ["bad in 1.csv,d0,1.5", "bad in 2.csv,d0,1.5"]
-    assert bad_rows(lake) == (bad if committed else bad[:1])
+    bad = sorted(f"bad in {number}.csv,d0,1.5" for number in (1, 2)) + [f'{{"id":{number},"day":"d1","price":-1.0}}' for number in (0, 50)]
+    assert bad_rows(lake) == (bad if committed else bad[::2])
     left = {leftover.path for leftover in lake.tables.sweep(AT_ONCE).leftovers}
     assert bool(left) == (point in ("mid_write", "after_write", "after_stage", "in_transaction"))
     if mode == "async":

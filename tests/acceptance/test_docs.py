@@ -16,6 +16,7 @@ import psycopg
 import pytest
 
 from integration.source_database import need_driver
+from lakeledger.control import documents
 from postgres_server import Server
 
 if TYPE_CHECKING:
@@ -63,6 +64,11 @@ def test_the_readme_fits_on_one_screen_and_its_python_is_short() -> None:
 
 def test_the_tutorial_runs(spark: SparkSession, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     run_page("docs/tutorial.md", tmp_path, monkeypatch)
+
+
+def test_the_guide_to_quality_runs(spark: SparkSession, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    run_page("docs/guides/quality.md", tmp_path, monkeypatch)
+    documents.load(tmp_path / "shop.yaml")
 
 
 def test_the_guide_to_other_engines_runs_and_its_names_are_there(

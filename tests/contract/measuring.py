@@ -27,10 +27,13 @@ def monday(weeks: int) -> datetime:
     return today - timedelta(days=today.weekday(), weeks=weeks)
 
 
-def load_at(ledger: Ledger, at: datetime, rows: int, table: str = ORDERS, pipeline: str = "load", **facts: Any) -> Committed:
+def load_at(
+    ledger: Ledger, at: datetime, rows: int, table: str = ORDERS, pipeline: str = "load", operation: str = "append", **facts: Any
+) -> Committed:
     """A load of so many rows at another time."""
+    how: dict[str, Any] = {"operation": operation, **({"retires": "all"} if operation == "overwrite" else {})}
     with ledger.run(pipeline) as run, ledger.store.write() as tx:
-        planned = change(run, *([new_file(clock.new_id(), rows)] if rows else []), table=table)
+        planned = change(run, *([new_file(clock.new_id(), rows)] if rows else []), table=table, **how)
         told = IngestionFacts(parse_name(table), Stopwatch(), **facts)
         made = commit.commit(replace(tx, now=at), planned.fence, [planned.change], [], [told])
     return made.tables[0]

@@ -13,10 +13,12 @@ from contract.making import ORDERS, execute
 from contract.measuring import days_ago, load_at, load_daily, monday, weekly
 from empty_ledgers import new_sqlite_url
 from lakeledger import Ledger, clock
+from lakeledger.commit import commit
 from lakeledger.config import BandSettings
 from lakeledger.errors import Invalid, NotFound
-from lakeledger.quality import volume
+from lakeledger.quality import Suite, SuiteResult, verdict, volume
 from lakeledger.quality.bands.series import Series, read_series
+from lakeledger.quality.store import found
 from lakeledger.quality.volume import VolumePolicy, VolumeVerdict
 from lakeledger.records import MetadataContext, MetadataTarget, NewRecord
 from lakeledger.records import add as add_record
@@ -102,8 +104,18 @@ def test_a_table_that_is_loaded_often_is_judged_by_its_days(alone: Ledger) -> No
     assert found is not None
     assert (found.status, found.day) == ("warn", f"{days_ago(1):%Y-%m-%d}")
     assert found.message.startswith(f"on {found.day}: 120 rows is 70 % below the expected 400")
+    alone.bands.exclude(ORDERS, str(found.day), "a holiday")
+    assert (states(alone.bands.series(ORDERS))[-1], judged(alone, 1)) == ("excluded", None)
+    alone.bands.restore(ORDERS, str(found.day), "it was none")
     load_at(alone, clock.now() - timedelta(seconds=5), 1)
     assert judged(alone, 1) is None  # yesterday is judged once
+
+
+def test_a_table_that_is_replaced_often_is_judged_by_what_it_has(alone: Ledger) -> None:
+    for hour in range(40, 0, -1):
+        load_at(alone, clock.now() - timedelta(hours=hour), 500, operation="overwrite")
+    assert (alone.bands.series(ORDERS).unit, len(alone.bands.series(ORDERS).points)) == ("load", 40)
+    assert (status(alone, 505), status(alone, 300)) == ("pass", "warn")
 
 
 def test_the_days_of_a_table_begin_where_the_settings_say(alone: Ledger) -> None:
@@ -212,3 +224,21 @@ def test_results_of_checks_have_bands_too(ledger: Ledger) -> None:
     assert (band.n, band.state, band.judge(11), band.judge(30)) == (19, "ACTIVE", "pass", "warn")
     ledger.bands.exclude(ORDERS, str(series.points[0].id), "a test", kind="recon_result")
     assert states(ledger.bands.series(ORDERS, "difference", kind="recon_result", check="count"))[0] == "excluded"
+
+
+def test_what_expectations_observe_has_a_band_too(ledger: Ledger) -> None:
+    suite = Suite.of("orders", [{"not_null": "id"}, {"row_count": 1}])
+    load_at(ledger, days_ago(30), 1)
+    for day in range(12, 0, -1):
+        bad = 40 if day == 1 else 2 + day % 2
+        checks = tuple(verdict.judge(each, verdict.Seen(100, 0, bad, value=100), clock.now()) for each in suite.expectations)
+        with ledger.run("orders", kind="quality") as run, ledger.store.write() as tx:
+            result = found(SuiteResult(suite, ORDERS, checks, clock.new_id()))
+            commit(replace(tx, now=days_ago(day)), run.fence, [], [], [result])
+    label = suite.expectations[0].label
+    judged_then = ledger.bands.series(ORDERS, "unexpected_percent", kind="dq_result", check=label).walk()
+    assert [each.is_outside for each in judged_then] == [False] * 11 + [True]
+    ledger.bands.exclude(ORDERS, str(judged_then[-1].point.id), "a test", kind="dq_result")
+    assert states(ledger.bands.series(ORDERS, "unexpected_percent", kind="dq_result", check=label))[-1] == "excluded"
+    with pytest.raises(Invalid, match="name the check"):
+        ledger.bands.series(ORDERS, "unexpected_percent", kind="dq_result")

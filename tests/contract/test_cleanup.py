@@ -12,11 +12,15 @@ import pytest
 
 from contract.making import dump, execute, lost, opened, rows, together, wait_until
 from lakeledger import Conflict, Ledger, NumberPosition, Unavailable, records
-from lakeledger.clock import now
+from lakeledger.clock import new_id, now
+from lakeledger.commit import commit
 from lakeledger.config import RetentionSettings
 from lakeledger.db.queries import statement
 from lakeledger.jobs import JobSpec
 from lakeledger.jobs.local import LocalBackend
+from lakeledger.quality import Suite, SuiteResult
+from lakeledger.quality.store import found
+from lakeledger.quality.verdict import Seen, judge
 from lakeledger.runs import NewRun, NewStep, cancelled
 from lakeledger.runs import store as run_store
 from lakeledger.sync import NewError, NewLetter, NewSync, SchemaDefinition, cleanup
@@ -29,6 +33,7 @@ NOTHING = {
     "error_log": 0,
     "sync_marker_history": 0,
     "metadata_records": 0,
+    "dq_results": 0,
     "recon_results": 0,
     "local_job_runs": 0,
     "pipeline_runs": 0,
@@ -38,6 +43,7 @@ NOTHING = {
 TIMES = {
     "pipeline_runs": ("start_time", "end_time"),
     "metadata_records": ("produced_at",),
+    "dq_results": ("executed_at",),
     "local_job_runs": ("created_at", "ended_at"),
     "error_log": ("occurred_at", "resolved_at"),
     "dead_letter_queue": ("created_at", "resolved_at"),
@@ -72,6 +78,13 @@ def a_job_run(ledger: Ledger) -> None:
     backend.cancel(backend.run_now(backend.create(JobSpec("shop", {"name": "shop"})).job_id), "not needed")
 
 
+def a_quality_result(ledger: Ledger) -> None:
+    suite = Suite.of("orders", [{"not_null": "id"}, {"row_count": 1}])
+    checks = tuple(judge(each, Seen(1, 0, 0, value=1), now()) for each in suite.expectations)
+    with ledger.run("orders", kind="quality") as run, ledger.store.write() as tx:
+        commit(tx, run.fence, [], [], [found(SuiteResult(suite, "main.orders", checks, new_id()))])
+
+
 def of_each_table(ledger: Ledger) -> dict[str, int]:
     return {name: len(found) for name, found in dump(ledger).items()}
 
@@ -103,6 +116,19 @@ def fill_with_what_is_over(ledger: Ledger) -> dict[str, int]:
         "pipeline_runs": 3,
         "schema_registry": 3,
     }
+
+
+def test_quality_results_outlive_their_runs_and_go_with_their_checks(ledger: Ledger) -> None:
+    a_quality_result(ledger)
+    grow_old(ledger)
+    execute(ledger, "update dq_results set executed_at = :at", at=now() - timedelta(days=80))
+    removed = ledger.sync.cleanup()
+    assert (removed["pipeline_runs"], removed["dq_results"]) == (1, 0)
+    assert len(ledger.quality.history("orders")) == 1
+    grow_old(ledger)
+    assert ledger.sync.cleanup() == {**NOTHING, "dq_results": 1}
+    left = of_each_table(ledger)
+    assert (left["dq_results"], left["dq_checks"]) == (0, 0)
 
 
 def test_what_is_over_and_old_goes_and_the_counts_are_exact(ledger: Ledger) -> None:

@@ -11,10 +11,9 @@ import pytest
 from contract.making import ORDERS, execute
 from contract.measuring import days_ago, load_at, load_daily
 from lakeledger import Ledger, clock
-from lakeledger.config import BandSettings
 from lakeledger.errors import Invalid, NotFound
 from lakeledger.quality import freshness
-from lakeledger.quality.freshness import Freshness, Sla, span_text, usual_wait, with_gap
+from lakeledger.quality.freshness import Freshness, Sla, longest_wait, span_text, with_gap
 from lakeledger.tables import parse_name, store
 
 HOUR = 3600
@@ -71,11 +70,11 @@ def test_loads_without_rows_and_those_of_other_times_are_no_data(ledger: Ledger)
 def test_weekends_and_nights_are_no_surprise_and_one_outage_is_not_usual() -> None:
     start = datetime.fromisoformat("2026-01-05T08:00:00+00:00")
     weekdays = [start + timedelta(days=day) for day in range(40) if day % 7 < 5]
-    assert usual_wait(gaps(weekdays), BandSettings()) == 72 * HOUR * 1.5
+    assert longest_wait(gaps(weekdays)) == 72 * HOUR
     often = [start + timedelta(days=day, minutes=10 * part) for day in range(10) for part in range(60)]
-    assert usual_wait(gaps(often), BandSettings()) == pytest.approx((14 * HOUR + 600) * 1.5)
+    assert longest_wait(gaps(often)) == 14 * HOUR + 600
     outage = [start + timedelta(days=day) for day in range(40) if not 20 <= day < 29]
-    assert usual_wait(gaps(outage), BandSettings()) == 24 * HOUR * 1.5
+    assert longest_wait(gaps(outage)) == 24 * HOUR
     assert len(gaps([start + timedelta(days=day) for day in range(90)])) == freshness.DAYS
 
 

@@ -79,6 +79,7 @@ def test_runs_positions_and_what_went_wrong_are_there(frozen: Ledger) -> None:
     assert volume is not None
     assert volume.payload["rows"] == 10
     assert frozen.changes.after()
+    assert {each.table: each.data_at for each in frozen.freshness.list()}["bronze.orders"] == volume.produced_at
 
 
 def test_it_goes_on(frozen: Ledger) -> None:

@@ -26,6 +26,7 @@ from lakeledger.jobs.queue import sql as jobs
 from lakeledger.maintenance.policies import sql as maintenance
 from lakeledger.quality.bands.decisions import sql as bands
 from lakeledger.quality.freshness import sql as freshness
+from lakeledger.quality.store import sql as quality
 from lakeledger.recon.store import sql as recon
 from lakeledger.records import sql as records
 from lakeledger.runs.store import sql as runs
@@ -50,6 +51,7 @@ def after(**place: Any) -> dict[str, Any]:
 STARTED = after(start_time=NOW, pipeline_logging_id="x")
 OCCURRED = after(occurred_at=NOW, id="x")
 FOUND_OUT = after(produced_at=NOW, record_id="x")
+CHECKED = after(executed_at=NOW, dq_result_id="x")
 RECONCILED = after(ended_at=NOW, recon_result_id="x")
 CREATED = after(created_at=NOW, id="x")
 CLAIM: dict[str, Any] = {"worker": "w", "until": NOW}
@@ -210,6 +212,24 @@ HOT = [
         until=NOW,
         most=200,
     ),
+    hot(
+        bands.volumes_of_days,
+        "metadata_records_by_table(kind, name_key, produced_at)",
+        name_key="main.orders",
+        since=NOW,
+        until=NOW,
+        most=200,
+    ),
+    hot(
+        bands.results,
+        "metadata_records_by_table(kind, name_key, produced_at)",
+        kind="recon_result",
+        name_key="main.orders",
+        since=NOW,
+        until=NOW,
+        check="count",
+        most=200,
+    ),
     hot(bands.broken_steps, "step_logs_pkey(step_logging_id)", ids=["a", "b"]),
     hot(bands.decisions, "band_decisions_by_series(name_key, kind)", name_key="main.orders", kind="k"),
     hot(bands.last_verdicts, "tables_by_name(name_key) metadata_records_judged(kind, name_key)", **PAGE, after_key="a"),
@@ -259,6 +279,22 @@ HOT = [
     hot(recon.last_run, "recon_results_by_name(recon_key)", recon_key="r1"),
     hot(tables.remove_claims, "table_claims_by_table(table_id, run_id)", table_id="t", run_id="r"),
     hot(tables.compactions, "table_snapshots_replacing(table_id) expired_snapshots_replacing(table_id)", table_id="t0"),
+    hot(quality.get_result, "dq_results_pkey(dq_result_id)", dq_result_id="x"),
+    hot(quality.find_result_by_prefix, "dq_results_pkey(dq_result_id)", **IDS),
+    hot(quality.checks_of, "dq_checks_of_result(dq_result_id)", dq_result_id="x"),
+    hot(quality.of_run, "dq_results_by_run(pipeline_logging_id)", run_id="r"),
+    hot(quality.history, "dq_results_by_time", **PAGE),
+    hot(quality.history, "dq_results_by_time(executed_at)", **CHECKED),
+    hot(quality.history, "dq_results_by_table(name_key, executed_at)", **CHECKED, name_key="shop/t1"),
+    hot(quality.history, "dq_results_by_suite(dq_config_id, executed_at)", **CHECKED, dq_config_id="s1"),
+    hot(quality.history, "dq_results_by_status(overall_status, executed_at)", **CHECKED, status="FAIL"),
+    hot(
+        quality.check_history,
+        "dq_checks_by_name(name_key, check_name, executed_at)",
+        **after(executed_at=NOW, dq_check_id="x"),
+        name_key="shop/t1",
+        check_name="c1",
+    ),
     hot(tables.find_delta, "delta_publications_pkey(table_id)", table_id="t"),
     hot(tables.files_between, "table_files_by_version(table_id, added_version)", **PAGE, table_id="t0", low=4_990, high=4_999),
     hot(tables.paths_gone_between, "table_files_removed(table_id, removed_version)", may_sort=True, table_id="t0", low=4_990, high=4_999),
@@ -301,6 +337,7 @@ FINDING = [
     "error_log_settled",
     "sync_marker_history_by_time",
     "metadata_records_by_time",
+    "dq_results_by_time",
     "recon_results_by_time",
     "local_job_runs_ended",
     "pipeline_runs_ended",
@@ -473,6 +510,14 @@ insert into tables (table_id, tenant_id, schema_name, table_name, name_key, loca
 select 't' || n, {TENANT}, 'shop', 't' || n, 'shop.t' || n, 'l', 1, 1, 1, 1, 1, {AT}, {AT}, {AT} from generate_series(1, {ROWS}) n;
 insert into table_freshness (table_id, tenant_id, data_at, gaps, updated_at)
 select 't' || n, {TENANT}, {AT}, '[]', {AT} from generate_series(1, {ROWS}) n;
+insert into dq_results (dq_result_id, tenant_id, pipeline_logging_id, target_table, name_key, dq_config_id, executed_at,
+                        expectations_passed, expectations_failed, overall_status, ingestion_date, fail_on_error, is_visible, scope)
+select {ID}, {TENANT}, 'r' || n, 't', 'shop/t' || n % 90, 's' || n % 70, {AT}, 1, 0, (array['PASS', 'WARNING', 'FAIL'])[1 + n % 3],
+       '2026-01-01', false, true, '{{}}' from generate_series(1, {ROWS}) n;
+insert into dq_checks (dq_check_id, tenant_id, dq_result_id, check_index, name_key, executed_at, expectation, check_name, severity, action,
+                       success, observed, sample, declared)
+select {ID}, {TENANT}, {ID}, 0, 'shop/t' || n % 90, {AT}, 'not_null', 'c' || n % 30, 'critical', 'report', true, '{{}}', '[]', '{{}}'
+  from generate_series(1, {ROWS}) n;
 insert into local_job_runs (id, tenant_id, job_id, cause, due_at, asked_by, parameters, status, attempt, times_lost, claim_token,
                             start_after, created_at, ended_at)
 select {ID}, {TENANT}, 'j' || n % 50, 'asked', {AT}, 'me', '{{}}', 'done', 1, 0, 0, {AT}, {AT}, {AT} from generate_series(1, {ROWS}) n;

@@ -14,6 +14,8 @@ from collections.abc import Callable
 from concurrent.futures import ThreadPoolExecutor
 from contextlib import suppress
 from dataclasses import replace
+from datetime import date
+from decimal import Decimal
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -24,11 +26,13 @@ from pyarrow import parquet
 
 import lakeledger
 from integration.frames import bounds, rows
+from integration.judging import NAMES, SCHEMA, Row, is_unexpected
 from integration.waiting import until
 from lakeledger import Conflict, Failed, Fenced, Invalid, LakeledgerError, Ledger, Settings, SparkSettings
 from lakeledger.cli import program
 from lakeledger.control import documents
 from lakeledger.pipelines.remote import is_remote
+from lakeledger.quality import Suite
 
 if TYPE_CHECKING:
     from pyspark.sql import DataFrame, SparkSession
@@ -209,6 +213,49 @@ def cancel_in_the_middle(ledger: Ledger, folder: Path) -> None:
     assert rows(ledger.spark.sql("select 1 as id")) == [(1,)]
 
 
+def expectations_are_checked_and_rules_set_rows_aside(ledger: Ledger, _: Path) -> None:
+    nan = float("nan")
+    given: list[Row] = [
+        (1, 0.5, "a", None, Decimal("0.10")),
+        (None, nan, "it's", date(2026, 1, 31), None),
+        (-3, -1.5, None, date(2026, 2, 1), Decimal("-1.00")),
+        (5, None, "ab", None, Decimal("0.00")),
+    ]
+    declared: list[dict[str, Any]] = [
+        {"not_null": "i"},
+        {"between": {"column": "d", "min": 0, "max": 1, "strict_min": False, "strict_max": False}},
+        {"in_set": {"column": "s", "values": ["a", "it's"]}, "nulls": "fail"},
+        {"matches": {"column": "s", "regex": "^a"}, "where": "i > 0"},
+        {"valid": "m <> 0.10"},
+        {"compare": {"columns": ["d", "i"], "operator": "<"}},
+    ]
+    rules: list[dict[str, Any]] = [{**each, "action": "quarantine", "name": f"rule {number}"} for number, each in enumerate(declared)]
+    others: list[dict[str, Any]] = [
+        {"unique": "s"},
+        {"valid": "1 / (i - 1) > 0", "name": "fails"},
+        {"valid": "no sql", "name": "unread"},
+        {"sum": {"column": "d", "min": 0}},
+    ]
+    suite = Suite.of("rules", rules + others)
+    frame = ledger.spark.createDataFrame([(number, *row) for number, row in enumerate(given)], SCHEMA)
+    ledger.append(frame, "checked", quality=suite)
+    expected: dict[int, list[str]] = {}
+    for number, row in enumerate(given):
+        values = dict(zip(NAMES, (number, *row), strict=True))
+        if broken := [rule.reason for rule in suite.rules if is_unexpected(rule, values)]:
+            expected[number] = broken
+    aside = {json.loads(row["row"])["n"]: list(row["reasons"]) for row in ledger.read("checked__quarantine").collect()}
+    assert aside == expected, (aside, expected)
+    assert [row["n"] for row in ledger.read("checked").collect()] == [n for n in range(4) if n not in expected]
+    checks = ledger.quality.checks(ledger.quality.history("checked")[0].id)
+    counts = [sum(rule.reason in each for each in expected.values()) for rule in suite.rules]
+    assert [check.unexpected_count for check in checks] == [*counts, 0, None, None, None], checks
+    assert "DIVIDE_BY_ZERO" in str(checks[7].error_message)
+    assert "PARSE_SYNTAX_ERROR" in str(checks[8].error_message)
+    again = ledger.check("checked", Suite.of("again", [{"row_count": 4 - len(expected)}, {"unique": "n"}]))
+    assert again.success, again.message
+
+
 SCENARIOS: dict[str, Callable[[Ledger, Path], None]] = {
     scenario.__name__: scenario
     for scenario in (
@@ -220,6 +267,7 @@ SCENARIOS: dict[str, Callable[[Ledger, Path], None]] = {
         a_session_of_others_is_used_and_left_as_it_was,
         what_fails_is_told_in_one_line_and_leaves_nothing,
         a_run_that_is_cancelled_stops_at_once,
+        expectations_are_checked_and_rules_set_rows_aside,
     )
 }
 

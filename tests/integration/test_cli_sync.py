@@ -156,6 +156,7 @@ OLD = {
     "error_log": 2,
     "sync_marker_history": 2,
     "metadata_records": 0,
+    "dq_results": 0,
     "recon_results": 0,
     "local_job_runs": 0,
     "pipeline_runs": 1,
@@ -187,7 +188,14 @@ def test_cleanup_keeps_as_many_days_as_are_given(old: None, at: list[str]) -> No
     kept = ("runs_days", "errors_days", "dead_letters_days", "positions_days")
     assert answer("sync", "cleanup", "--days", "0", "--delete", *at) == {
         "deleted": True,
-        "retention": {**dict.fromkeys(kept, 0), "keyed_runs_days": 90, "records_days": 90, "changes_days": 7, "schema_versions": 10},
+        "retention": {
+            **dict.fromkeys(kept, 0),
+            "keyed_runs_days": 90,
+            "records_days": 90,
+            "quality_days": 90,
+            "changes_days": 7,
+            "schema_versions": 10,
+        },
         "rows": OLD,
     }
 

@@ -130,6 +130,7 @@ def test_a_source_that_is_silently_empty_completes_and_is_reported(sqlite_lake: 
     (base / "pipeline.yaml").write_text(document)
     printed = invoke("run", str(base / "pipeline.yaml"), *at)
     assert (printed.exit_code, f"warning: orders: {told}" in printed.stderr) == (0, True), printed.output
+    assert told in invoke("runs", "show", sqlite_lake.runs.list()[0].id, *at).stdout
     (ended,) = answer("run", str(base / "pipeline.yaml"), *at)["modules"]
     assert ended["steps"][0]["metadata"]["warnings"] == [told]
     assert answer("freshness", "list", "--fail-on-late", *at, code=1)["overdue"] == 1

@@ -77,6 +77,13 @@ DANGEROUS = {
     "to replay them would add them": source(
         {**FILES, "source_config": {"path": "a.csv", "schema": "id int", "changed_files": "replace"}}, bad_rows="quarantine"
     ),
+    "no rule that quarantines": source(
+        {**FILES, "source_config": {"path": "a.csv", "changed_files": "replace"}},
+        quality={"expectations": [{"valid": "a > 0", "action": "quarantine"}]},
+    ),
+    "the rows that a rule sets aside": source(
+        work={"load_type": "snapshot_diff"}, keys="id", quality={"expectations": [{"not_null": "a", "action": "quarantine"}]}
+    ),
     "would take back events": source(
         {**FILES, "source_config": {"path": "a.jsonl", "format": "debezium", "changed_files": "replace"}}, write_mode="append"
     ),

@@ -9,6 +9,7 @@ import click
 from lakeledger.cli import DONE, FAILED, show
 from lakeledger.cli.acting import operator
 from lakeledger.cli.options import Duration, Options, paged, shared
+from lakeledger.quality.freshness import page, span_text
 
 ROW = '{"table", "status", "data_at", "age_seconds", "max_age_seconds", "usual_seconds", "learned_days", "declared_by", "reason"}'
 
@@ -34,7 +35,7 @@ def list_freshness(options: Options, status: str | None, fail_on_late: bool, lim
     """
     with options.open() as ledger:
         everything = ledger.freshness.list()
-        found = ledger.freshness.list(limit, after, status=status) if status or after or len(everything) > limit else everything  # type: ignore[arg-type]
+    found = page(everything, limit, after, status)
     overdue = sum(each.is_overdue for each in everything)
     code = FAILED if fail_on_late and overdue else DONE
     if options.as_json:
@@ -99,6 +100,4 @@ def _set(options: Options, table: str, age: timedelta | None, reason: str) -> No
 
 
 def _span(seconds: float | None) -> str:
-    from lakeledger.quality.freshness import span_text
-
     return "" if seconds is None else span_text(seconds)

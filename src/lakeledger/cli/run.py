@@ -29,6 +29,7 @@ if TYPE_CHECKING:
 
     from lakeledger.control.documents import Module
     from lakeledger.pipelines.runner import ModuleResult, StepResult
+    from lakeledger.quality import SuiteResult
 
 PIPELINE_FILE = "pipeline.yaml"
 MAX_SAMPLE = 1_000_000
@@ -54,6 +55,12 @@ class Outcome:
             *{step.step_name: step.status for step in self.steps}.values(),
             *(["FAILED"] if self.run and self.run.error_message else []),
         ]
+
+    @property
+    def quality(self) -> list[tuple[str, SuiteResult]]:
+        """What came of the expectations of its sources, by their names."""
+        steps = self.result.steps if self.result else []
+        return [(step.source_id, step.loaded.quality) for step in steps if step.loaded and step.loaded.quality]
 
     def document(self) -> dict[str, Any]:
         """As scripts read it."""
@@ -111,7 +118,7 @@ def run(
 
     The file is checked first. Each source loads what is new and commits it with its position; a failing source does not stop
     its neighbours, only what waits for it. A module without an active source is passed over. Exit 0 if all went well, 3 if some sources
-    failed, 1 if all did, 2 if there is no active source.
+    failed, or a critical expectation did of rows that were loaded all the same, 1 if all sources failed, 2 if there is no active source.
 
       lakeledger run
       lakeledger run pipelines/shop.yaml --module shop --param day=2026-01-31
@@ -240,8 +247,13 @@ class Interrupter:
 
 
 def exit_code(outcomes: Sequence[Outcome]) -> int:
-    """0 if nothing failed, 3 if something did while something else completed, else 1."""
-    return _code({status for outcome in outcomes for status in outcome.statuses()})
+    """0 if nothing failed, 3 if something did while something else completed, else 1.
+
+    Rows that were loaded although a critical expectation failed are work that was done, and partly failed: 3.
+    """
+    code = _code({status for outcome in outcomes for status in outcome.statuses()})
+    is_doubtful = any(not result.success for outcome in outcomes for _, result in outcome.quality)
+    return PARTLY_FAILED if code == DONE and is_doubtful else code
 
 
 def _code(statuses: Collection[str]) -> int:
@@ -355,6 +367,7 @@ def _show(outcome: Outcome) -> None:
     show.print_title(f"{outcome.module_name}: run {outcome.run.id}, {show.duration(outcome.run.duration_ms)}")
     show.print_table(["~source", "~target", "status", ">rows", ">took", "result"], rows)
     problems = [(show.status(step.status), step.source_id, show.scrubbed(step.error)) for step in outcome.result.steps if step.error]
+    problems += [(show.status(found.status), name, show.scrubbed(found.message)) for name, found in outcome.quality if found.failed]
     for step in outcome.result.steps:
         for warning in step.loaded.warnings if step.loaded else ():
             show.print_warning(f"{step.source_id}: {warning}")

@@ -229,7 +229,8 @@ def _facts(run: Run) -> dict[str, show.Cell | None]:
 
 def _step_row(step: Step) -> tuple[show.Cell, ...]:
     version, cost = step.metadata.get("version"), step.metadata.get("query_cost_usd")
-    detail = step.error_message or step.metadata.get("reason") or (f"version {version}" if version else "")
+    told = [f"version {version}"] if version else []
+    detail = step.error_message or step.metadata.get("reason") or "; ".join([*told, *step.metadata.get("warnings", ())])
     return (
         str(step.step_index + 1),
         step.step_name,

@@ -24,6 +24,7 @@ CLEANED = {
     "error_log": ("settled errors", "errors_days"),
     "sync_marker_history": ("earlier positions", "positions_days"),
     "metadata_records": ("records", "records_days"),
+    "dq_results": ("quality results, with their checks", "quality_days"),
     "recon_results": ("results of reconciliations", "records_days"),
     "local_job_runs": ("runs of local jobs", "runs_days"),
     "pipeline_runs": ("runs that ended; with a key {keyed_runs_days:g} days", "runs_days"),
@@ -106,12 +107,12 @@ def recover(options: Options, max_age_hours: int) -> None:
     "--days",
     type=click.IntRange(0, MAX_DAYS),
     help="Keep so many days of runs, errors, dead letters and earlier positions, and of runs with a key at least as many as"
-    " the settings say; records and events are kept as they say.",
+    " the settings say; records, quality results and events are kept as they say.",
 )
 @click.option("--delete", is_flag=True, help="Delete what is counted; without it nothing is touched.")
 @shared(
     '{"deleted": …, "retention": {"runs_days", "errors_days", "dead_letters_days", "positions_days", "keyed_runs_days", "records_days", '
-    '"changes_days", "schema_versions"}, "rows": {table: n}}'
+    '"quality_days", "changes_days", "schema_versions"}, "rows": {table: n}}'
 )
 def cleanup(options: Options, days: int | None, delete: bool) -> None:
     """Count, or delete, what is over and older than its retention.

@@ -93,6 +93,7 @@ _SECTIONS: dict[str, dict[str, Any]] = {
         "positions_days": _NUMBER,
         "keyed_runs_days": _NUMBER,
         "records_days": _NUMBER,
+        "quality_days": _NUMBER,
         "changes_days": _NUMBER,
         "schema_versions": int,
     },

@@ -78,6 +78,7 @@ class RetentionSettings:
     records_days: float = setting("records, such as the volume of each load; archived schema versions are kept", 90.0)
     changes_days: float = setting("events of the change log; those that a subscriber has not read yet are kept", 7.0)
     schema_versions: int = setting("versions of a schema kept at hand; older ones become records", 10)
+    quality_days: float = setting("results of quality checks, with each of their expectations", 90.0)
 
     def __post_init__(self) -> None:
         for name, value in vars(self).items():

@@ -37,6 +37,11 @@ class Load:
         return self.work.load_type
 
     @property
+    def has_rules(self) -> bool:
+        """Whether rows that break an expectation are set aside."""
+        return self.target.quality is not None and self.target.quality.sets_aside
+
+    @property
     def has_sequence(self) -> bool:
         """Whether the order of changes is known: it is declared, or the source brings its own."""
         return bool(self.target.sequence_by) or bool(self.facts.get("brings_sequence"))
@@ -100,6 +105,10 @@ RULES: tuple[Danger, ...] = (
     Danger(
         lambda load: load.load_type == "snapshot_diff" and load.target.bad_rows == "quarantine",
         "snapshot_diff would delete the rows whose new values are bad, as they are missing from the good ones: use bad_rows refuse",
+    ),
+    Danger(
+        lambda load: load.load_type == "snapshot_diff" and load.has_rules,
+        "snapshot_diff would delete the rows that a rule sets aside, as they are missing from the good ones: use action report",
     ),
     Danger(
         lambda load: (
@@ -191,9 +200,9 @@ RULES: tuple[Danger, ...] = (
         "incremental with append, or take it out (a full load reads changed files anyway, and merge finds rows by their keys)",
     ),
     Danger(
-        lambda load: load.facts.get("changed_files") == "replace" and load.target.bad_rows == "quarantine",
+        lambda load: load.facts.get("changed_files") == "replace" and (load.target.bad_rows == "quarantine" or load.has_rules),
         "changed_files replace would leave bad rows of the old file in quarantine, and to replay them would add them beside those of the "
-        "new one: use bad_rows refuse, or changed_files refuse",
+        "new one: use bad_rows refuse and no rule that quarantines, or changed_files refuse",
     ),
     Danger(
         lambda load: load.facts.get("changed_files") == "replace" and bool(load.facts.get("brings_sequence")),

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any
@@ -11,6 +11,7 @@ from pydantic import ValidationError, model_validator
 
 from lakeledger.config import suggest
 from lakeledger.control import document_files, graph, problems, shapes, variables, yaml_text
+from lakeledger.control.expectations import QualityConfig, parse_suite
 from lakeledger.control.modules import (
     AnySource,
     CallableSource,
@@ -127,16 +128,50 @@ def load_file(path: Path, folder: Path | None, given: Mapping[str, Any] | None) 
     except Invalid as error:
         return Loaded(path, None, (str(error),))
     checked, unused = _check(text, str(path), given), variables.unused(text, given or {})
-    return Loaded(path, checked, (), unused) if isinstance(checked, Document) else Loaded(path, None, tuple(checked), unused)
+    if isinstance(checked, Document):
+        wrong = wrong_suites(checked.modules, path.parent)
+        return Loaded(path, None if wrong else checked, tuple(wrong), unused)
+    return Loaded(path, None, tuple(checked), unused)
+
+
+def wrong_suites(modules: Iterable[Module], folder: Path) -> list[str]:
+    """What is wrong with the suite files that modules name, each file once."""
+    found: dict[str, str] = {}
+    for source in (source for module in modules for source in module.sources):
+        for quality in expected_of(source):
+            if quality.suite_file and quality.suite_file not in found:
+                try:
+                    quality.read(folder, source.source_id)
+                except Invalid as error:
+                    found[quality.suite_file] = str(error)
+    return list(found.values())
+
+
+def expected_of(source: AnySource) -> list[QualityConfig]:
+    """What a source expects of rows: of those that it writes, or of a table that it checks."""
+    task = getattr(source.transformation_config, "data_quality_task", None)
+    target = source.target_config.quality if source.target_config else None
+    return [each for each in (target, task) if each is not None]
 
 
 def _check(text: str, name: str, given: Mapping[str, Any] | None) -> Document | list[str]:
     """The document, or all that is wrong with it."""
     tree = yaml_text.read(text)
+    if isinstance(tree.value, dict) and "expectations" in tree.value and tree.value.keys().isdisjoint(("modules", "jobs")):
+        return _check_suite(text, name)
     found, document = _read(tree, given) if isinstance(tree.value, dict) else (_no_mapping(tree), None)
     if document and not found:
         return document
     return [f"{name}:{problem.line}:{problem.column}: {problem.text}" for problem in sorted(set(found))]
+
+
+def _check_suite(text: str, name: str) -> Document | list[str]:
+    """A suite file, which may lie among the others, declares no module."""
+    try:
+        parse_suite(text, name)
+    except Invalid as error:
+        return str(error).splitlines()
+    return Document(modules=[])
 
 
 def _no_mapping(tree: yaml_text.Tree) -> list[Problem]:

@@ -11,6 +11,7 @@ from pydantic import Field, ValidationInfo, field_validator, model_validator
 from pydantic_core import PydanticCustomError
 
 from lakeledger import clock, codec
+from lakeledger.control.expectations import QualityConfig
 from lakeledger.control.values import Columns, Line, Name, Part, Plain, Text
 from lakeledger.errors import Invalid
 from lakeledger.quality.volume import VolumePolicy
@@ -109,6 +110,7 @@ class TargetConfig(Part):
     max_bad_rate: float | None = Field(None, ge=0, le=1, description="With bad_rows quarantine: a larger share of them fails the load.")
     volume: VolumeConfig | None = Field(None, description="What is expected of how many rows a load brings.")
     freshness: Text | None = Field(None, description="How old the table's last data may become: 26h, 8d. By default that is learned.")
+    quality: QualityConfig | None = Field(None, description="What is expected of the rows, checked as they are written.")
 
     @cached_property
     def name(self) -> TableName:

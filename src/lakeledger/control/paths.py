@@ -8,7 +8,7 @@ import os
 from collections.abc import Iterator
 from pathlib import Path
 
-from lakeledger.control.documents import Loading
+from lakeledger.control.documents import Loading, expected_of
 from lakeledger.control.modules import AnySource, FilesSource, SqlSource
 from lakeledger.locations import is_url
 
@@ -35,6 +35,7 @@ def _paths(source: AnySource) -> Iterator[str]:
         yield source.source_config.path
     elif isinstance(source, SqlSource) and (path := source.transformation_config.sql_task.sql_file_path):
         yield path
+    yield from (quality.suite_file for quality in expected_of(source) if quality.suite_file)
 
 
 def _is_there(folder: Path, path: str) -> bool:

@@ -16,7 +16,7 @@ from lakeledger.control.tasks import KINDS, SOURCE_TYPES
 from lakeledger.control.yaml_text import Path, Problem, Tree
 
 # Problems whose message already names what it is about.
-_OWN_WORDS = ("table_name", "sql_task", "unsafe", "doubled", "task", "schedule")
+_OWN_WORDS = ("table_name", "sql_task", "unsafe", "doubled", "task", "schedule", "expectation")
 
 
 def problems(error: ValidationError, model: type[BaseModel], shaped: Shaped, tree: Tree) -> list[Problem]:

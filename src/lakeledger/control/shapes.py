@@ -11,7 +11,10 @@ from lakeledger.control.yaml_text import Path
 
 # How the second shape calls what the first one has.
 NAMES = {"modules": "jobs", "module_name": "job_name", "sources": "tasks", "source_id": "task_key", "source_type": "task_type"}
-TASKS = ("sql_task", "python_task", "notebook_task", "python_wheel_task", "spark_jar_task", "pipeline_task", "dbt_task", "api_call_task")
+TASKS = (
+    "sql_task", "python_task", "notebook_task", "python_wheel_task", "spark_jar_task", "pipeline_task", "dbt_task", "api_call_task",
+    "data_quality_task",
+)  # fmt: skip
 
 
 @dataclass(frozen=True)

@@ -8,6 +8,7 @@ from typing import Annotated, Any, ClassVar, Literal
 from pydantic import ConfigDict, Field, field_validator, model_validator
 from pydantic_core import PydanticCustomError
 
+from lakeledger.control.expectations import QualityConfig
 from lakeledger.control.loads import CallableConfig
 from lakeledger.control.values import Bound, Columns, Line, Name, Part, Plain, Seconds, Text
 from lakeledger.redaction import scrub
@@ -135,6 +136,13 @@ class ApiCallTask(Part):
         return url
 
 
+class DataQualityTask(QualityConfig):
+    """A check of a ledger table, as it is now or at a version."""
+
+    table: Line
+    version: int | Text | None = Field(None, description="The version to check, by its number or a tag; by default the current one.")
+
+
 def _with_path(schema: dict[str, Any]) -> None:
     """The other place of what a `notebook_task` says."""
     beside = NotebookTask.model_json_schema()["properties"]
@@ -195,6 +203,13 @@ class ApiCallConfig(Part):
     api_call_task: ApiCallTask
 
 
+class DataQualityConfig(Part):
+    """Checks a table."""
+
+    task_type: Literal["data_quality"]
+    data_quality_task: DataQualityTask
+
+
 class DbtConfig(Part):
     """Runs dbt."""
 
@@ -202,10 +217,8 @@ class DbtConfig(Part):
     dbt_task: DbtTask
 
 
-TaskConfig = Annotated[
-    PythonConfig | NotebookConfig | PythonWheelConfig | SparkJarConfig | PipelineConfig | DbtConfig | ApiCallConfig,
-    Field(discriminator="task_type"),
-]
+OtherConfig = PythonConfig | NotebookConfig | PythonWheelConfig | SparkJarConfig | PipelineConfig | DbtConfig | ApiCallConfig
+TaskConfig = Annotated[OtherConfig | DataQualityConfig, Field(discriminator="task_type")]
 
 # Which source_type does a task_type's work.
 SOURCE_TYPES = {
@@ -219,6 +232,7 @@ SOURCE_TYPES = {
     "pipeline": "task",
     "dbt": "task",
     "api_call": "task",
+    "data_quality": "task",
 }
 # Every source_type: what is ingested may come from several kinds of sources.
 KINDS = sorted({*SOURCE_TYPES.values(), "jdbc", "function", "postgres_changes", "delta", "iceberg", "kafka"})

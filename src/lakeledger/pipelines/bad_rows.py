@@ -4,6 +4,8 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
+from functools import reduce
+from operator import or_
 from typing import TYPE_CHECKING, Any
 
 from lakeledger.commit import Commit, Effect
@@ -11,8 +13,10 @@ from lakeledger.db import Transaction
 from lakeledger.errors import Invalid
 from lakeledger.pipelines import Context, quarantine
 from lakeledger.pipelines.apply import Look, Refused, Saved, Write
+from lakeledger.pipelines.checks.rules import Rules, broken_rules
 from lakeledger.pipelines.partitions import quote
 from lakeledger.pipelines.quarantine import RAW
+from lakeledger.quality import Expectation
 from lakeledger.sync.dead_letters import NewLetter
 from lakeledger.sync.dead_letters import store as letters
 from lakeledger.sync.dead_letters.model import Draft
@@ -23,17 +27,24 @@ if TYPE_CHECKING:
 
 UNREADABLE = "it cannot be read by the schema"
 SAMPLE_CHARACTERS = 2_000
-# What is measured: how many rows there are, how many of them are bad, and for each reason how many, and one of them.
-ALL, BAD, COUNT, SAMPLE = "bad_rows_of", "bad_rows", "bad_{}", "sample_{}"
+# What is measured: how many rows there are, how many of them are bad, how many of those not only by rules, and for each reason how many,
+# and one of them.
+ALL, BAD, LIMITED, COUNT, SAMPLE = "bad_rows_of", "bad_rows", "bad_rows_limited", "bad_{}", "sample_{}"
 
 
 @dataclass(frozen=True)
 class Limit:
-    """How many bad rows stop a load, as a count and as a share of its rows; columns that are `required` must not be NULL."""
+    """How many bad rows stop a load, as a count and as a share of its rows; columns that are `required` must not be NULL.
+
+    Rows that break one of the `rules` are set aside, too, but no limit counts them: an expectation says itself how many it tolerates.
+    With `only_rules`, what is bad otherwise is not set aside: then whatever meets it fails.
+    """
 
     most: int | None = None
     most_rate: float | None = None
     required: tuple[str, ...] = ()
+    rules: tuple[Expectation, ...] = ()
+    only_rules: bool = False
 
     def __post_init__(self) -> None:
         if self.most is not None and self.most < 0:
@@ -63,16 +74,20 @@ class Letters:
 
 
 def watched(context: Context, spec: Write, limit: Limit, run_id: str) -> Write:
-    """The same write, of which bad rows are set aside. A row is bad if it cannot be read, or has NULL where it must not."""
+    """The same write, of which bad rows are set aside. A row is bad if it cannot be read, has NULL where it must not, or breaks a rule."""
     made = replace(spec, changes=replace(spec.changes, quarantine=False) if spec.changes else None)
     names: list[str] = []  # of the reasons, which are known once there is a frame
+    problems: list[str] = []  # of the rules, likewise
 
     def look(frame: DataFrame) -> Look:
-        reasons = _reasons(frame, made, limit)
-        names[:] = reasons
-        return _look(frame, made, reasons, run_id)
+        reasons = {} if limit.only_rules else _reasons(frame, made, limit)
+        rules = broken_rules(frame, made, limit.rules)
+        names[:], problems[:] = [*reasons, *rules.conditions], rules.problems
+        return _look(frame, made, reasons, rules, run_id)
 
     def judge(saved: Saved) -> Sequence[Effect]:
+        if problems:  # Nobody can tell which rows must not reach the table.
+            raise Refused(f"rows for {made.table} are to be set aside by a rule, but {'; '.join(problems)}")
         return judge_bad_rows(context, made, limit, names, saved.measured, run_id)
 
     def guardrails(saved: Saved) -> dict[str, Any]:
@@ -103,18 +118,21 @@ def _column(expression: str | Column) -> Column:
     return F.expr(expression) if isinstance(expression, str) else expression
 
 
-def _look(frame: DataFrame, spec: Write, reasons: Mapping[str, Column], run_id: str) -> Look:
+def _look(frame: DataFrame, spec: Write, reasons: Mapping[str, Column], rules: Rules, run_id: str) -> Look:
     from pyspark.sql import functions as F
 
-    if not reasons:
+    every = {**reasons, **rules.conditions}
+    if not every:
         return Look()
-    aside = quarantine.bad_rows(spec.table, frame.columns, reasons, run_id)
+    aside = quarantine.bad_rows(spec.table, frame.columns, every, run_id)
     row = F.substring(quarantine.text_of(frame.columns), 1, SAMPLE_CHARACTERS)
     measures = {ALL: F.count(F.lit(1)), BAD: F.count_if(aside.when)}
-    for number, condition in enumerate(reasons.values()):
+    if rules.conditions:
+        measures[LIMITED] = F.count_if(reduce(or_, reasons.values(), F.lit(False)))
+    for number, condition in enumerate(every.values()):
         measures[COUNT.format(number)] = F.count_if(condition)
         measures[SAMPLE.format(number)] = F.min(F.when(condition, row))
-    return Look(measures, (aside,))
+    return Look(measures, (aside,), rules.helpers)
 
 
 def judge_bad_rows(
@@ -127,10 +145,10 @@ def judge_bad_rows(
     bad = int(measured.get(BAD) or 0)
     if not bad:
         return ()
-    counts, rows = _counts(reasons, measured), int(measured[ALL])
+    counts, rows, limited = _counts(reasons, measured), int(measured[ALL]), int(measured.get(LIMITED, bad) or 0)
     told = ", ".join(f"{count:,} × {reason}" for reason, count in counts.items())
-    if broken := limit.broken_by(bad, rows):
-        raise Refused(f"{bad:,} of {rows:,} rows for {spec.table} are bad, {broken}: {told}; correct the source, or raise the limit")
+    if broken := limit.broken_by(limited, rows):
+        raise Refused(f"{limited:,} of {rows:,} rows for {spec.table} are bad, {broken}: {told}; correct the source, or raise the limit")
     samples = {reason: measured[SAMPLE.format(number)] for number, reason in enumerate(reasons)}
     made = [_letter(spec, reason, count, samples[reason], run_id, part) for reason, count in counts.items()]
     return (Letters(tuple(context.ledger.dead_letters.draft(each) for each in made)),)

@@ -11,6 +11,7 @@ from lakeledger.control.loads import KEYED, FilesConfig, TargetConfig
 from lakeledger.pipelines import Context, bad_rows
 from lakeledger.pipelines.apply import Mode, Write
 from lakeledger.pipelines.apply.changes import Changes
+from lakeledger.pipelines.checks.watching import checked
 from lakeledger.pipelines.load import Loaded, load
 from lakeledger.pipelines.naming import Naming
 from lakeledger.pipelines.partitions import quote
@@ -18,6 +19,7 @@ from lakeledger.pipelines.sources import NEWS
 from lakeledger.pipelines.sources.declared import Declared
 from lakeledger.pipelines.sources.opening import open_source
 from lakeledger.publishing import PublishedAs
+from lakeledger.quality import Suite, SuiteResult
 from lakeledger.quality.freshness import Sla
 from lakeledger.quality.volume import DEFAULT_POLICY
 from lakeledger.sync import Source as SourceName
@@ -27,9 +29,19 @@ def load_declared(context: Context, module: str, declared: Declared) -> Loaded:
     """Carry out a source of a module as the context's step. Raises as `load`."""
     fence = context.step.fence
     into = replace(declared_write(declared), source=SourceName(module, declared.source_id))
-    if limit := bad_rows_limit(declared):
+    limit, results = bad_rows_limit(declared), list[SuiteResult]()
+    if suite := suite_of(context, declared):
+        into = checked(context, into, suite, limit, fence.run_id, results.append)
+    elif limit:
         into = bad_rows.watched(context, into, limit, fence.run_id)
-    return load(context, open_source(context, module, declared), into, fence, context.wanted or NEWS)
+    loaded = load(context, open_source(context, module, declared), into, fence, context.wanted or NEWS)
+    return loaded.judged(results[-1]) if results else loaded
+
+
+def suite_of(context: Context, declared: Declared) -> Suite | None:
+    """What a declared source expects of its rows. Raises Invalid, with file:line, for a suite file that is wrong."""
+    quality = declared.target_config.quality
+    return quality.read(context.base, declared.source_id) if quality else None
 
 
 def bad_rows_limit(declared: Declared) -> bad_rows.Limit | None:

@@ -17,6 +17,7 @@ from lakeledger.pipelines.sources import NEWS, Reading, Source, Wanted, look
 from lakeledger.pipelines.translating import translating
 from lakeledger.pipelines.volumes import silence
 from lakeledger.pipelines.write import persist, write
+from lakeledger.quality import SuiteResult
 from lakeledger.quality.volume import VolumeVerdict
 from lakeledger.runs import Fence
 from lakeledger.tables import Committed, Table
@@ -35,6 +36,7 @@ class Loaded:
     """What a load or another task did. `committed` is None if there was nothing new. `message` describes what is no version.
 
     `warnings` are what is worth a look although it went well; they are kept with the step, too.
+    `quality` is what came of the expectations of its rows, if it has any.
     """
 
     rows: int
@@ -42,6 +44,7 @@ class Loaded:
     detail: dict[str, Any]
     message: str | None = None
     warnings: tuple[str, ...] = ()
+    quality: SuiteResult | None = None
 
     def warned(self, *warnings: str | None) -> Loaded:
         """The same with further warnings."""
@@ -51,7 +54,13 @@ class Loaded:
     @property
     def summary(self) -> str:
         """The load in a few words."""
-        return self.message or (f"version {self.committed.version}" if self.committed else "nothing new")
+        told = self.message or (f"version {self.committed.version}" if self.committed else "nothing new")
+        return f"{told}, quality {self.quality.status}" if self.quality else told
+
+    def judged(self, result: SuiteResult) -> Loaded:
+        """The same with what came of the expectations of its rows, also among what its step keeps."""
+        told = {"dq_result_id": result.id, "status": result.status.value, "passed": result.passed, "failed": len(result.failed)}
+        return replace(self, quality=result, detail={**self.detail, "quality": told})
 
 
 def load(context: Context, source: Source, into: Write, fence: Fence, wanted: Wanted = NEWS) -> Loaded:

@@ -3,17 +3,18 @@
 from __future__ import annotations
 
 import re
+from collections.abc import Sequence
 from contextlib import nullcontext
 from typing import TYPE_CHECKING
 
 from lakeledger.errors import Failed
-from lakeledger.lake import open_format
+from lakeledger.lake import Storage, open_format
 from lakeledger.locations import for_spark, scheme_of
 from lakeledger.pipelines.own_session import listing_quickly
 from lakeledger.pipelines.partitions import quote
-from lakeledger.pipelines.save import JSON_OPTIONS
+from lakeledger.pipelines.save import JSON_OPTIONS, Shape
 from lakeledger.pipelines.translating import not_shared
-from lakeledger.tables import View
+from lakeledger.tables import Layout, NewFile, View
 from lakeledger.tables.schema import shown, stored
 
 if TYPE_CHECKING:
@@ -57,6 +58,21 @@ def read_stored(spark: SparkSession, view: View) -> DataFrame:
         gone = str(error).partition("\n")[0].partition(": ")[2].partition(" SQLSTATE")[0].rstrip(".")
         name = view.table.name
         raise Failed(f"{name} has lost a file of version {view.version}: {gone}; `lakeledger tables verify {name}` names all") from error
+
+
+def read_files(storage: Storage, spark: SparkSession, layout: Layout, shape: Shape, files: Sequence[NewFile]) -> DataFrame | None:
+    """The table's rows of files that were just written, which nobody sees yet; None if there are none."""
+    from pyspark.sql import functions as F
+    from pyspark.sql.types import StructType
+
+    if not files:
+        return None
+    format_ = open_format(layout.format)
+    reader = spark.read.format(format_.spark_name).schema(StructType.fromJson(shape.stored)).options(**OPTIONS)
+    if format_.spark_name == "json":
+        reader = reader.options(mode="FAILFAST", **JSON_OPTIONS)
+    frame = reader.load([literal(f"{storage.root}/{file.path}") for file in files])
+    return frame.select(*(F.col(quote(physical)).alias(name) for name, physical in shape.columns.items()))
 
 
 def _named(frame: DataFrame, view: View) -> DataFrame:

@@ -23,8 +23,8 @@ __all__ = ["REFERENCE", "Occasion", "replace", "resolved", "secrets_in", "secret
 
 Source = TypeVar("Source", bound=BaseModel)
 
-# What is bound or run as it stands: a value must not become part of a query's text.
-LEFT_ALONE = ("sql_query",)
+# What is bound or run as it stands: a value must not become part of the text of a query or a condition.
+LEFT_ALONE = ("sql_query", "expectations")
 ENVIRONMENT = "env."
 
 

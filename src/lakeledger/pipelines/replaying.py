@@ -196,7 +196,7 @@ def _replay_once(
         persist(context, [], fence, [], [], [Settled(batch.letters, worker, f"{ending}: none were left")])
         return made
     seen: dict[str, int] = {}
-    watched = bad_rows.watched(context, into, bad_rows.Limit(required=limit.required), fence.run_id)
+    watched = bad_rows.watched(context, into, bad_rows.Limit(required=limit.required, rules=limit.rules), fence.run_id)
     spec = replace(
         watched,
         look=lambda frame: _look(watched, frame),

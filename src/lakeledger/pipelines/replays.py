@@ -13,7 +13,7 @@ from lakeledger.errors import Invalid, LakeledgerError, NotFound
 from lakeledger.pipelines import Context, references
 from lakeledger.pipelines.apply import Write
 from lakeledger.pipelines.bad_rows import Limit
-from lakeledger.pipelines.declared import declared_write
+from lakeledger.pipelines.declared import declared_write, suite_of
 from lakeledger.pipelines.reparsing import read_again, texts_of
 from lakeledger.pipelines.replaying import Batch, Replayed, failed, held, replay, replay_write
 from lakeledger.pipelines.sources.declared import Declared
@@ -122,4 +122,6 @@ def _way(context: Context, module: Module, declared: Declared) -> Way:
         source = open_source(context, module.module_name, declared)
         return read_again(quarantined, texts_of(context, source, declared, quarantined.sparkSession))
 
-    return Way(into, Limit(required=declared.target_config.required_columns), read, references.secrets_of(declared))
+    suite = suite_of(context, declared)
+    limit = Limit(required=declared.target_config.required_columns, rules=suite.rules if suite else ())
+    return Way(into, limit, read, references.secrets_of(declared))

@@ -2,13 +2,17 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from contextlib import suppress
+from dataclasses import replace
 
+from lakeledger.commit import Effect
 from lakeledger.errors import Unavailable
 from lakeledger.pipelines import Context
 from lakeledger.pipelines.apply import Outcome, Refused, Saved, Target, Write
 from lakeledger.pipelines.effects import RefusedVolume
 from lakeledger.quality import freshness, volume
+from lakeledger.quality.store import Found
 from lakeledger.quality.volume import Load, VolumeVerdict
 from lakeledger.runs import Fence
 from lakeledger.runs import store as run_store
@@ -21,8 +25,13 @@ def load_of(spec: Write, target: Target) -> Load:
     return "initial" if is_first else spec.load
 
 
-def judged_volume(context: Context, spec: Write, target: Target, outcome: Outcome, saved: Saved, fence: Fence) -> VolumeVerdict | None:
-    """What is said of what a load brings. Raises Refused if a declared policy does not let it pass. History is read, nothing is locked."""
+def judged_volume(
+    context: Context, spec: Write, target: Target, outcome: Outcome, saved: Saved, fence: Fence, judged: Sequence[Effect] = ()
+) -> VolumeVerdict | None:
+    """What is said of what a load brings. History is read, nothing is locked.
+
+    Raises Refused if a declared policy does not let it pass; what came of expectations of the rows (`judged`) is kept then, too.
+    """
     if not spec.is_ingestion or spec.load != "ordinary":
         return None
     rows = outcome.counters.inserted + outcome.counters.updated
@@ -40,7 +49,7 @@ def judged_volume(context: Context, spec: Write, target: Target, outcome: Outcom
         raise Refused(
             f"the load of {spec.table} is refused: {verdict.message}; look at `lakeledger bands show {spec.table}`, and if the data is "
             f"right, accept its point with `lakeledger bands accept {spec.table} POINT --reason …` and run it again",
-            (refused,),
+            (refused, *(replace(each, is_visible=False) for each in judged if isinstance(each, Found))),
         )
     if verdict and spec.report:
         spec.report(verdict)

@@ -5,21 +5,24 @@ from __future__ import annotations
 from collections.abc import Callable, Mapping, Sequence
 from contextlib import suppress
 from dataclasses import dataclass, field, replace
+from functools import partial
 from typing import TYPE_CHECKING, Any
 
 from lakeledger import clock, codec, failpoints
 from lakeledger.commit import Commit, Effect, commit, find_applied
 from lakeledger.db import Transaction
-from lakeledger.errors import Failed, Invalid, Unavailable
+from lakeledger.errors import Failed, Invalid, LakeledgerError, Unavailable
 from lakeledger.lake import Storage, open_format
 from lakeledger.pipelines import Context, aside
-from lakeledger.pipelines.agreed import agree
+from lakeledger.pipelines.agreed import Agreed, agree
 from lakeledger.pipelines.apply import Given, Look, Outcome, Refused, Rewrite, Saved, Target, Write
 from lakeledger.pipelines.apply.ways import WAYS
 from lakeledger.pipelines.claiming import claimed
 from lakeledger.pipelines.effects import IngestionFacts, Stopwatch, Unmoved
+from lakeledger.pipelines.read import read_files
 from lakeledger.pipelines.save import Shape, save
 from lakeledger.pipelines.volumes import judged_volume, load_of
+from lakeledger.quality.store import Found
 from lakeledger.runs import Fence
 from lakeledger.sync import Advance
 from lakeledger.sync.positions import store as positions
@@ -30,6 +33,9 @@ from lakeledger.tables.verify import DATA
 
 if TYPE_CHECKING:
     from pyspark.sql import Column, DataFrame
+
+# The files of these hold the rows that were given, and no others.
+AS_GIVEN = ("append", "overwrite", "overwrite_partitions")
 
 
 def write(context: Context, frame: DataFrame, spec: Write, fence: Fence) -> Committed:
@@ -42,8 +48,20 @@ def write(context: Context, frame: DataFrame, spec: Write, fence: Fence) -> Comm
     if done:
         return done
     agreed = agree(context, frame, spec, target, fence)
+    look = agreed.spec.look(agreed.frame) if agreed.spec.look else Look()
+    try:
+        return _write_looked_at(context, agreed, look, fence, watch)
+    except LakeledgerError:
+        raise
+    except Exception:
+        other = look.without() if look.without else None
+        if other is None:
+            raise
+        return _write_looked_at(context, agreed, other, fence, watch)
+
+
+def _write_looked_at(context: Context, agreed: Agreed, look: Look, fence: Fence, watch: Stopwatch) -> Committed:
     spec, target, incoming = agreed.spec, agreed.target, agreed.incoming
-    look = spec.look(agreed.frame) if spec.look else Look()
     own, asides = aside.together(look.asides, incoming.asides)
     marked = aside.mark(incoming.frame.withColumns({**look.helpers}) if look.helpers else incoming.frame, asides)
     others = aside.find(context.store, marked, asides, target)
@@ -52,16 +70,23 @@ def write(context: Context, frame: DataFrame, spec: Write, fence: Fence) -> Comm
     effects = [*spec.effects, *agreed.effects]
     given = Given(marked, spec, target, shape, fence.run_id, look.measures, tuple(others[place] for place in own))
 
+    def reread(saved: Saved) -> DataFrame | None:
+        if spec.mode not in AS_GIVEN:  # Their files hold rows of the table, too.
+            return marked.where(f"{aside.MARK} = '0'") if others else marked
+        return read_files(context.storage(target.location), marked.sparkSession, target.layout, shape, saved.files)
+
     def changes(saved: Saved) -> Planned:
         if spec.confirm:
             spec.confirm()
-        seen = saved if rewrite.measured is None else replace(saved, measured=rewrite.measured)
+        seen = replace(saved, measured=saved.measured if rewrite.measured is None else rewrite.measured, read=partial(reread, saved))
         judged = spec.judge(seen) if spec.judge else ()
         watch.lap("write_ms")
         outcome = rewrite.outcome(saved)
-        verdict = judged_volume(context, spec, target, outcome, saved, fence)
+        verdict = judged_volume(context, spec, target, outcome, saved, fence, judged)
         facts = [replace(facts_of(spec, watch, outcome, seen), load=load_of(spec, target), verdict=verdict)] if spec.is_ingestion else []
-        made = [replace(change_of(spec, target, shape.schema, outcome, saved, rewrite), beside=shape.beside())]
+        change = change_of(spec, target, shape.schema, outcome, saved, rewrite)
+        told = {name: value for each in judged if isinstance(each, Found) for name, value in each.summary.items()}
+        made = [replace(change, summary={**change.summary, **told}, beside=shape.beside())]
         written = ((other, each) for other, each in zip(others, saved.asides, strict=True) if each.files)
         made += [replace(other.change(each, rewrite.beside), beside=shape.beside(other)) for other, each in written]
         made = _with_taken(made, spec.takes()) if spec.takes else made

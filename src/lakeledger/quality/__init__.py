@@ -1,1 +1,5 @@
-"""Can it be trusted: what is expected of rows and of volumes, and the verdicts."""
+"""Can it be trusted: what is expected of data, what came of looking, and what is kept of it."""
+
+from lakeledger.quality.model import CheckResult, Expectation, Suite, SuiteResult, Verdict, expect
+
+__all__ = ["CheckResult", "Expectation", "Suite", "SuiteResult", "Verdict", "expect"]

@@ -80,7 +80,7 @@ def judge(
 ) -> VolumeVerdict | None:
     """What is said of a load of so many rows that is about to be committed; None if nothing is."""
     beyond = policy.limit(rows)
-    series = read_series(tx, settings, VOLUME, table, "rows", source=source) if policy.band != "off" else None
+    series = read_series(tx, settings, VOLUME, table, "rows", source=source, once_a_day=True) if policy.band != "off" else None
     found = _of_band(series, rows, tx.now, policy) if series else None
     if beyond:
         return VolumeVerdict(
@@ -91,19 +91,16 @@ def judge(
 
 def _of_band(series: Series, rows: int, at: datetime, policy: VolumePolicy) -> VolumeVerdict | None:
     if series.unit == "day":
-        return _of_day(series, at, policy)
+        return _of_day(series, policy)
     band = series.band(at, policy.tolerance)
     status = band.judge(rows)
     return VolumeVerdict("fail" if status == "warn" and policy.band == "fail" else status, rows, band.verdict(rows), band=band)
 
 
-def _of_day(series: Series, at: datetime, policy: VolumePolicy) -> VolumeVerdict | None:
+def _of_day(series: Series, policy: VolumePolicy) -> VolumeVerdict | None:
     """What is said of the last whole day, with the first load of the next; it is over, and no load is refused for it."""
-    today = at.astimezone(series.zone).date()
-    if not series.points or series.last_at is None or series.last_at.astimezone(series.zone).date() == today:
-        return None
-    last = series.points[-1]
-    if last.state != "ordinary":
+    last = series.points[-1] if series.points else None
+    if last is None or last.state != "ordinary":
         return None
     band = series.band(last.at, policy.tolerance)
     return VolumeVerdict(band.judge(last.value), last.value, f"on {last.id}: {band.verdict(last.value)}", last.id, band)

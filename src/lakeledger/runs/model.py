@@ -38,7 +38,7 @@ class DoneBy(StrEnum):
 
 
 TRIGGERS = ("api", "scheduler", "manual", "webhook", "retry")
-KINDS = ("pipeline", "sync", "recon", "maintenance", "backfill")
+KINDS = ("pipeline", "sync", "recon", "maintenance", "backfill", "quality")
 
 
 @dataclass(frozen=True)

@@ -105,6 +105,7 @@ RULES = (
         "positions_days",
     ),
     Rule("metadata_records", "record_id", "produced_at", "kind <> 'schema_version'", "records_days"),
+    Rule("dq_results", "dq_result_id", "executed_at", "1 = 1", "quality_days"),
     Rule("recon_results", "recon_result_id", "ended_at", "ended_at is not null", "records_days"),
     Rule("local_job_runs", "id", "ended_at", "ended_at is not null", "runs_days"),
     Rule("pipeline_runs", "pipeline_logging_id", "end_time", f"idempotency_key is null and {_OF_RUNS}", "runs_days"),

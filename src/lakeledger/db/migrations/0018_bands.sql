@@ -14,12 +14,15 @@ create table band_decisions (
 create index band_decisions_by_series on band_decisions (tenant_id, name_key, kind, decision_id);
 
 -- When a table last got data, how long it usually waits for it, and how long it may. `gaps` has for each of the last days with data the
--- longest silence that ended on it, in seconds: [["2026-11-17", 86400.5], …]. `declared_by` is null if a document declares `max_age_seconds`.
+-- longest silence that ended on it, in seconds: [["2026-11-17", 86400.5], …]; `wait_seconds` is longer than most of them, and `learned_days`
+-- is how many there are. `declared_by` is null if a document declares `max_age_seconds`.
 create table table_freshness (
     table_id        text primary key references tables (table_id) on delete cascade,
     tenant_id       text not null,
     data_at         timestamptz,
     gaps            jsonb not null,
+    wait_seconds    double precision,
+    learned_days    integer not null default 0,
     max_age_seconds bigint,
     declared_by     text,
     reason          text,

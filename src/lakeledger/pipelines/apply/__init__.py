@@ -44,11 +44,15 @@ _OPERATIONS: dict[str, Operation] = {
 
 @dataclass(frozen=True)
 class Saved:
-    """What was written and is not yet visible: the files, what was measured of all rows on the way, and the same of rows set aside."""
+    """What was written and is not yet visible: the files, what was measured of all rows on the way, and the same of rows set aside.
+
+    `read` gives the rows that the table gets, read once more, or None if there are none.
+    """
 
     files: list[NewFile]
     measured: Mapping[str, Any] = field(default_factory=dict)
     asides: tuple[Saved, ...] = ()
+    read: Callable[[], DataFrame | None] = lambda: None
 
     @property
     def rows(self) -> int:
@@ -72,12 +76,14 @@ class Aside:
 class Look:
     """How rows are looked at before they are written: aggregates over them, and which are set aside.
 
-    `helpers` are columns that both may refer to and that no table gets. Columns are named, as in `F.col("amount")`.
+    `helpers` are columns that both may refer to and that no table gets. Columns are named, as in `F.col("amount")`. If Spark fails by what
+    it computes for them, `without` gives a look without that; None if it is not to blame.
     """
 
     measures: Mapping[str, Column] = field(default_factory=dict)
     asides: tuple[Aside, ...] = ()
     helpers: Mapping[str, Column] = field(default_factory=dict)
+    without: Callable[[], Look | None] | None = None
 
 
 class Refused(Failed):

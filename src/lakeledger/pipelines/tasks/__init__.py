@@ -6,6 +6,7 @@ from typing import Any
 
 from lakeledger import codec
 from lakeledger.control.documents import TaskSource
+from lakeledger.control.tasks import OtherConfig
 from lakeledger.errors import Failed, Invalid
 from lakeledger.pipelines import Context
 from lakeledger.pipelines.load import Loaded
@@ -17,9 +18,14 @@ DONE = "done"
 
 def run_task(context: Context, source: TaskSource) -> Loaded:
     """Carry out one task. Raises Invalid, NotInstalled or Failed, or what its own code raises."""
+    config = source.transformation_config
+    if config.task_type == "data_quality":
+        from lakeledger.pipelines.tasks import data_quality
+
+        return data_quality.run(context, source.source_id, config.data_quality_task)
     try:
         with translating():
-            facts = _run(context, source)
+            facts = _run(context, source.source_id, config)
     except SystemExit as error:
         if error.code not in (None, 0):
             raise Failed(f"{source.source_id} ended with {error.code}") from error
@@ -30,10 +36,9 @@ def run_task(context: Context, source: TaskSource) -> Loaded:
     return Loaded(0, None, _storable(source.source_id, facts), message=DONE)
 
 
-def _run(context: Context, source: TaskSource) -> dict[str, Any]:
+def _run(context: Context, source_id: str, config: OtherConfig) -> dict[str, Any]:
     from lakeledger.pipelines.tasks import api_call, dbt, notebook, python, spark_jar, wheel
 
-    config = source.transformation_config
     match config.task_type:
         case "python":
             return python.run(context, config.python_task)
@@ -48,7 +53,7 @@ def _run(context: Context, source: TaskSource) -> dict[str, Any]:
         case "spark_jar":
             return spark_jar.run(context, config.spark_jar_task)
         case "pipeline":
-            raise Invalid(f"{source.source_id} updates a pipeline, which runs on Databricks only: deploy the module there")
+            raise Invalid(f"{source_id} updates a pipeline, which runs on Databricks only: deploy the module there")
 
 
 def _has_committed(context: Context) -> bool:

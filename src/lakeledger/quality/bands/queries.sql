@@ -8,6 +8,25 @@ select r.record_id, r.produced_at, r.source_id, r.context_extras, r.payload, p.r
  order by r.produced_at desc, r.record_id desc
  limit :most
 
+-- name: volumes_of_days
+-- The same of many loads: only what days are summed up from.
+select r.record_id, r.produced_at, r.source_id, r.payload ->> 'rows' as rows, r.payload ->> 'bytes' as bytes, r.payload ->> 'load' as load
+  from metadata_records r
+ where r.tenant_id = :tenant_id and r.kind = 'ingestion_volume' and r.name_key = :name_key
+   and r.produced_at >= :since and r.produced_at < :until
+ order by r.produced_at desc, r.record_id desc
+ limit :most
+
+-- name: results
+-- What a check of a table measured, newest first; the check is looked for among the table's records of that time.
+select r.record_id, r.produced_at, r.payload
+  from metadata_records r
+ where r.tenant_id = :tenant_id and r.kind = :kind and r.name_key = :name_key
+   and r.produced_at >= :since and r.produced_at < :until
+   and r.payload ->> 'check' = :check -- optional
+ order by r.produced_at desc, r.record_id desc
+ limit :most
+
 -- name: broken_steps@sqlite
 -- Those of some steps that failed.
 select step_logging_id as id from step_logs
@@ -38,6 +57,7 @@ select t.schema_name, t.table_name, t.name_key, r.record_id, r.produced_at, r.so
         order by newest.produced_at desc, newest.record_id desc limit 1) r on true
  where t.tenant_id = :tenant_id
    and t.name_key > :after_key -- optional
+   and r.quality ->> 'status' in (:warn, :fail) -- optional
  order by t.name_key
  limit :page_size
 
@@ -51,5 +71,6 @@ select t.schema_name, t.table_name, t.name_key, r.record_id, r.produced_at, r.so
         order by newest.produced_at desc, newest.record_id desc limit 1)
  where t.tenant_id = :tenant_id
    and t.name_key > :after_key -- optional
+   and r.quality ->> 'status' in (:warn, :fail) -- optional
  order by t.name_key
  limit :page_size

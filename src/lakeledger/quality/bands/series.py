@@ -8,18 +8,19 @@ from datetime import date, datetime, time, timedelta, tzinfo
 from itertools import pairwise
 from typing import Any, Literal
 
-from lakeledger import records
 from lakeledger.config import BandSettings
 from lakeledger.db import Row, Transaction
 from lakeledger.errors import Invalid, NotFound
 from lakeledger.names import table_key
+from lakeledger.quality import store as results
 from lakeledger.quality.bands import decisions
 from lakeledger.quality.bands.decisions import Decision, sql
 from lakeledger.quality.bands.fitting import median, zone_of
 from lakeledger.quality.bands.learning import Judged, tolerance_band, walk
 from lakeledger.quality.bands.model import Band, Point, State
 
-VOLUME = "ingestion_volume"
+VOLUME, CHECKS = "ingestion_volume", "dq_result"
+CHECK_METRICS = ("unexpected_percent", "unexpected_count", "element_count")
 METRICS = ("rows", "bytes")
 # What is loaded more often than that is judged by whole days.
 OFTEN = timedelta(hours=12)
@@ -95,31 +96,47 @@ def read_series(
     check: str | None = None,
     until: datetime | None = None,
     source: str | None = None,
+    *,
+    once_a_day: bool = False,
 ) -> Series:
     """What was measured of a table before `until`, by default now, as far back as bands look.
 
-    Of `ingestion_volume` the metric is rows or bytes, of one source if the table has several. Of other kinds it is one of the payload's
-    `metrics`, of one `check`.
+    Of `ingestion_volume` the metric is rows or bytes, of one source if the table has several. Of `dq_result` it is the
+    unexpected_percent or unexpected_count of a `check`, or what it observed. Of other kinds it is one of the payload's `metrics`, of one
+    `check`. With `once_a_day`, days are summed up only if nothing was loaded today: otherwise the series has no points.
     """
     decided = decisions.current(tx, kind, table)
     end = until or tx.now + timedelta(seconds=1)
     if kind == VOLUME:
-        return _volumes(tx, settings, table, metric, end, source, decided)
+        return _volumes(tx, settings, table, metric, end, source, decided, once_a_day=once_a_day)
     since = end - timedelta(days=settings.window_days)
-    found = records.history(tx, kind, table, MOST_POINTS, since=since, until=end)
-    points = [point for record in reversed(found) if (point := _result(record, metric, check, decided))]
+    if kind == CHECKS:
+        checks = results.check_history(tx, table, check or "", MOST_POINTS, since=since, until=end)
+        points = [point for each in reversed(checks) if (point := _checked(each, metric, decided))]
+        return Series(kind, table, metric, tuple(points), settings, decisions=decided)
+    about = {"kind": kind, "name_key": table_key(table), "check": check}
+    rows = tx.all(sql.results, **about, since=since, until=end, most=MOST_POINTS)
+    points = [point for row in reversed(rows) if (point := _result(row, metric, decided))]
     return Series(kind, table, metric, tuple(points), settings, decisions=decided)
 
 
-def _result(record: records.MetadataRecord, metric: str, check: str | None, decided: Mapping[str, Decision]) -> Point | None:
+def _result(row: Row, metric: str, decided: Mapping[str, Decision]) -> Point | None:
     """A result of a check as a point; None if it measured nothing."""
-    payload = record.payload
+    payload = row["payload"]
     value = (payload.get("metrics") or {}).get(metric)
-    status = str(payload.get("status") or payload.get("overall_status") or "").lower()
-    if check not in (None, payload.get("check")) or not isinstance(value, int | float) or status not in ("pass", "warn", "warning", "fail"):
+    status = str(payload.get("status") or "").lower()
+    if not isinstance(value, int | float) or status not in ("pass", "warn", "fail"):
         return None
-    state = _decided(record.record_id, decided) or ("failed" if status == "fail" else "ordinary")
-    return Point(record.produced_at, float(value), record.record_id, state)
+    state = _decided(row["record_id"], decided) or ("failed" if status == "fail" else "ordinary")
+    return Point(row["produced_at"], float(value), row["record_id"], state)
+
+
+def _checked(check: results.DqCheck, metric: str, decided: Mapping[str, Decision]) -> Point | None:
+    """What an expectation of a table observed as a point; None if it observed no such number."""
+    value = getattr(check, metric) if metric in CHECK_METRICS else check.observed.get(metric)
+    if isinstance(value, bool) or not isinstance(value, int | float):
+        return None
+    return Point(check.executed_at, float(value), check.dq_result_id, _decided(check.dq_result_id, decided) or "ordinary")
 
 
 @dataclass(frozen=True)
@@ -141,6 +158,8 @@ def _volumes(
     until: datetime,
     source: str | None,
     decided: Mapping[str, Decision],
+    *,
+    once_a_day: bool,
 ) -> Series:
     since, key = until - timedelta(days=settings.window_days), table_key(table)
     rows = tx.all(sql.volumes, name_key=key, since=since, until=until, most=MOST_POINTS)
@@ -151,10 +170,14 @@ def _volumes(
     points = tuple(Point(load.at, load.value, load.id, load.state) for load in reversed(loads))
     last_at = max((load.at for load in loads if load.state != "refused"), default=None)
     series = Series(VOLUME, table, metric, points, settings, "load", chosen, sources, last_at, decided)
-    if not is_often([load.at for load in loads if load.state == "ordinary"]):
+    # Where each load replaces the table, what it has then is what counts, however often.
+    replaces = next((row["payload"].get("operation") == "overwrite" for row in rows if row["source_id"] == chosen), False)
+    if replaces or not is_often([load.at for load in loads if load.state == "ordinary"]):
         return series
-    more = _loads(tx.all(sql.volumes, name_key=key, since=since, until=until, most=MOST_LOADS), metric, decided)
-    days = by_day([load for load in more if load.source == chosen], zone_of(settings.time_zone), until, decided)
+    if once_a_day and last_at and last_at.astimezone(series.zone).date() == tx.now.astimezone(series.zone).date():
+        return replace(series, points=(), unit="day")
+    many = tx.all(sql.volumes_of_days, name_key=key, since=since, until=until, most=MOST_LOADS)
+    days = by_day((_part(row, metric, decided) for row in many if row["source_id"] == chosen), series.zone, until, decided)
     return replace(series, points=tuple(days), unit="day")
 
 
@@ -171,6 +194,14 @@ def _loads(rows: Iterable[Row], metric: str, decided: Mapping[str, Decision]) ->
         _Load(row["record_id"], row["produced_at"], row["source_id"], float(row["payload"].get(metric) or 0), _state(row, decided))
         for row in rows
     ]
+
+
+def _part(row: Row, metric: str, decided: Mapping[str, Decision]) -> _Load:
+    """A load as a part of its day: what came, came, whatever became of its run."""
+    odd: State = row["load"] if row["load"] in _ODD_LOADS else "ordinary"
+    return _Load(
+        row["record_id"], row["produced_at"], row["source_id"], float(row[metric] or 0), _decided(row["record_id"], decided) or odd
+    )
 
 
 def _state(row: Row, decided: Mapping[str, Decision]) -> State:

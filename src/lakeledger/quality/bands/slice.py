@@ -12,10 +12,11 @@ from lakeledger.config import BandSettings
 from lakeledger.db import Row, Store, Transaction
 from lakeledger.errors import Invalid
 from lakeledger.names import parse_name
+from lakeledger.quality import store as results
 from lakeledger.quality.bands import decisions
 from lakeledger.quality.bands.decisions import Decision, Verb, sql
 from lakeledger.quality.bands.model import Point
-from lakeledger.quality.bands.series import METRICS, VOLUME, Series, read_series
+from lakeledger.quality.bands.series import CHECKS, METRICS, VOLUME, Series, read_series
 from lakeledger.runs import user_name
 from lakeledger.tables import store
 
@@ -55,8 +56,10 @@ class Bands:
     ) -> Series:
         """What was measured of a table, and what is usual: `series.band(at)`, `series.walk()`. Raises NotFound or Invalid.
 
-        `metric` is rows or bytes of loads; of other kinds of records, one of the `metrics` of a `check`.
+        `metric` is rows or bytes of loads; of a `check` of another kind (dq_result, recon_result) one of its metrics, or what it observed.
         """
+        if kind == CHECKS and not check:
+            raise Invalid("a band of a quality result is one of a check: name the check")
         if kind == VOLUME and metric not in METRICS:
             raise Invalid(f"loads have no metric {metric!r}: write {' or '.join(METRICS)}, or name the kind of records")
         with self._store.read() as tx:
@@ -66,7 +69,7 @@ class Bands:
     def unusual(self, *, every: bool = False) -> list[Unusual]:
         """The tables whose last load was outside of its band, and nobody has decided about it; with `every`, all that were judged."""
         with self._store.read() as tx:
-            found = [_unusual(tx, row) for row in _last_verdicts(tx) if every or row["quality"]["status"] in ("warn", "fail")]
+            found = [_unusual(tx, row) for row in _last_verdicts(tx, every=every)]
         return [each for each in found if every or each.decision is None]
 
     def exclude(self, table: str, point: str, reason: str, *, kind: str = VOLUME, by: str | None = None) -> Decision:
@@ -100,8 +103,11 @@ def _named(tx: Transaction, settings: BandSettings, kind: str, table: str, metri
     if point in decisions.current(tx, kind, table):
         return point
     if kind != VOLUME:
-        found = records.history(tx, kind, table, PAGE, since=tx.now - timedelta(days=settings.window_days))
-        points = tuple(Point(each.produced_at, 0.0, each.record_id) for each in reversed(found))
+        since = tx.now - timedelta(days=settings.window_days)
+        if kind == CHECKS:
+            points = tuple(Point(each.executed_at, 0.0, each.dq_result_id) for each in results.history(tx, table, PAGE, since=since))
+        else:
+            points = tuple(Point(each.produced_at, 0.0, each.record_id) for each in records.history(tx, kind, table, PAGE, since=since))
         return str(Series(kind, table, metric, points, settings).find(point).id)
     first = read_series(tx, settings, kind, table, metric)
     for source in first.sources or (None,):
@@ -111,9 +117,10 @@ def _named(tx: Transaction, settings: BandSettings, kind: str, table: str, metri
     return str(first.find(point).id)
 
 
-def _last_verdicts(tx: Transaction) -> Iterator[Row]:
+def _last_verdicts(tx: Transaction, *, every: bool) -> Iterator[Row]:
     after: str | None = None
-    while rows := tx.all(sql.last_verdicts, after_key=after, page_size=PAGE):
+    wanted = {} if every else {"warn": "warn", "fail": "fail"}
+    while rows := tx.all(sql.last_verdicts, after_key=after, page_size=PAGE, **wanted):
         yield from rows
         after = rows[-1]["name_key"]
         if len(rows) < PAGE:

@@ -3,9 +3,9 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass
-from datetime import datetime, timedelta
+from datetime import UTC, datetime, timedelta
 from typing import Any, Literal
 
 from lakeledger import codec
@@ -97,22 +97,20 @@ def with_gap(gaps: Gaps, sooner: datetime | None, later: datetime) -> list[tuple
     return [*gaps, (day, gap)][-DAYS:]
 
 
-def usual_wait(gaps: Gaps, settings: BandSettings) -> float | None:
-    """How many seconds a table waits for data at most, usually; None while there are too few days to know.
+def longest_wait(gaps: Gaps) -> float | None:
+    """How many seconds a table waits for data at most, but for one silence in ten; None if it never did.
 
     Weekends are no surprise, because they are silences like others; one outage is not taken for usual.
     """
-    if len(gaps) < settings.min_points:
-        return None
     ordered = sorted(seconds for _, seconds in gaps)
-    return max(SHORTEST.total_seconds(), SLACK * ordered[math.ceil(MOST * len(ordered)) - 1])
+    return ordered[math.ceil(MOST * len(ordered)) - 1] if ordered else None
 
 
 def assess(table: str, row: Row, now: datetime, settings: BandSettings) -> Freshness:
     """How fresh a table is, by what is kept of it."""
-    gaps, data_at, allowed = row["gaps"], row["data_at"], row["max_age_seconds"]
+    data_at, allowed, days = row["data_at"], row["max_age_seconds"], row["learned_days"]
     age = max(0.0, (now - data_at).total_seconds()) if data_at else None
-    usual = usual_wait(gaps, settings)
+    usual = max(SHORTEST.total_seconds(), SLACK * row["wait_seconds"]) if row["wait_seconds"] and days >= settings.min_points else None
     status: Status = "fresh"
     if allowed is not None:
         status = "late" if age is None or age > allowed else "fresh"
@@ -120,7 +118,7 @@ def assess(table: str, row: Row, now: datetime, settings: BandSettings) -> Fresh
         status = "learning"
     elif age > usual:
         status = "silent"
-    return Freshness(table, status, data_at, age, allowed, usual, len(gaps), row["declared_by"], row["reason"])
+    return Freshness(table, status, data_at, age, allowed, usual, days, row["declared_by"], row["reason"])
 
 
 def note(tx: Transaction, table: Table, *, has_data: bool, sla: Sla | None = None) -> None:
@@ -171,7 +169,15 @@ def _found(tx: Transaction, table: Table) -> dict[str, Any]:
 
 def _put(tx: Transaction, table: Table, row: Row) -> None:
     kept = {name: row[name] for name in ("data_at", "gaps", "max_age_seconds", "declared_by", "reason")}
-    tx.execute(sql.put_freshness, table_id=table.table_id, **kept)
+    learned = {"wait_seconds": longest_wait(row["gaps"]), "learned_days": len(row["gaps"])}
+    tx.execute(sql.put_freshness, table_id=table.table_id, **kept, **learned)
+
+
+def page(found: Iterable[Freshness], limit: int | None, after: str | None, status: str | None = None) -> Page[Freshness]:
+    """A part of those tables, the worst first, or of those of that status."""
+    never = datetime(1, 1, 2, tzinfo=UTC)
+    chosen = [each for each in found if status in (None, each.status)]
+    return pages.cut(chosen, _KEY, lambda each: (WORST.index(each.status), each.data_at or never, each.table), limit, after)
 
 
 @dataclass(frozen=True)
@@ -184,9 +190,7 @@ class Freshnesses:
     def list(self, limit: int | None = None, after: str | None = None, *, status: Status | None = None) -> Page[Freshness]:
         """Tables, the worst first: late, silent, learning, fresh; of each those whose data is oldest first."""
         with self._store.read() as tx:
-            found = [each for each in every(tx, self._settings) if status in (None, each.status)]
-            never = tx.now.replace(year=1)
-        return pages.cut(found, _KEY, lambda each: (WORST.index(each.status), each.data_at or never, each.table), limit, after)
+            return page(every(tx, self._settings), limit, after, status)
 
     def get(self, table: str) -> Freshness:
         """How fresh a table is. Raises NotFound or Invalid."""

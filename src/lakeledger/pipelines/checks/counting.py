@@ -1,0 +1,209 @@
+"""What is counted of rows for a suite: as few aggregates as possible, each named once, and what follows from them."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Callable, Collection, Mapping, Sequence
+from dataclasses import dataclass, field
+from functools import partial
+from typing import TYPE_CHECKING, Any
+
+from lakeledger import codec
+from lakeledger.errors import Invalid, LakeledgerError, Unavailable
+from lakeledger.pipelines.checks.columns import seen_of_columns
+from lakeledger.pipelines.checks.conditions import Rows, condition, looked_at, told
+from lakeledger.pipelines.translating import explain, translated
+from lakeledger.quality import Expectation, Suite
+from lakeledger.quality.verdict import Seen
+
+if TYPE_CHECKING:
+    from pyspark.sql import Column, DataFrame
+
+ALL = "count(1)"
+MEASURE = "quality_{}"
+
+
+@dataclass(frozen=True)
+class Counted:
+    """Which aggregates tell of an expectation, by their SQL."""
+
+    elements: str = ALL
+    missing: str | None = None
+    unexpected: str | None = None
+    value: str | None = None
+    present: str | None = None
+
+    @property
+    def texts(self) -> list[str]:
+        return [text for text in (self.elements, self.missing, self.unexpected, self.value, self.present) if text]
+
+
+@dataclass(frozen=True)
+class Plan:
+    """What is to be counted for the expectations of a suite, by their places; what is known without counting, and what cannot be known."""
+
+    rows: Rows
+    counted: Mapping[int, Counted] = field(default_factory=dict)
+    known: Mapping[int, Seen] = field(default_factory=dict)
+
+    @property
+    def texts(self) -> list[str]:
+        """The aggregates, each once."""
+        return list(dict.fromkeys(text for each in self.counted.values() for text in each.texts))
+
+    def measures(self) -> dict[str, Column]:
+        """The aggregates as Spark takes them."""
+        from pyspark.sql import functions as F
+
+        return {MEASURE.format(number): F.expr(text) for number, text in enumerate(self.texts)}
+
+    def seen(self, measured: Mapping[str, Any]) -> dict[int, Seen]:
+        """What was seen, by the places of the expectations; without any row nothing was measured."""
+        values = {text: measured.get(MEASURE.format(number)) for number, text in enumerate(self.texts)}
+        return {**self.known, **{place: _seen(each, values) for place, each in self.counted.items()}}
+
+    def without(self, problems: Mapping[int, str]) -> Plan:
+        """The same without expectations that cannot be evaluated, for these reasons."""
+        left = {place: each for place, each in self.counted.items() if place not in problems}
+        return Plan(self.rows, left, {**self.known, **{place: Seen(error=reason) for place, reason in problems.items()}})
+
+
+def _seen(each: Counted, values: Mapping[str, Any]) -> Seen:
+    elements = int(values[each.elements] or 0)
+    if each.unexpected:
+        missing = int(values[each.missing] or 0) if each.missing else 0
+        return Seen(elements, missing, int(values[each.unexpected] or 0))
+    if each.value is None:
+        return Seen(elements, value=elements)
+    value = values[each.value]
+    if value is None and each.present and values[each.present]:
+        return Seen(error="the result is too large for its type")
+    return Seen(elements, value=value)
+
+
+def plan(suite: Suite, rows: Rows) -> Plan:
+    """What is to be counted of rows. What no row is needed for is known at once; what needs all rows at once is not in it."""
+    counted: dict[int, Counted] = {}
+    known: dict[int, Seen] = {}
+    for place, expectation in enumerate(suite.expectations):
+        try:
+            match expectation.spec.level:
+                case "row":
+                    counted[place] = _of_rows(expectation, rows)
+                case "aggregate":
+                    counted[place] = _of_aggregate(expectation, rows)
+                case "schema":
+                    known[place] = seen_of_columns(expectation, rows)
+                case "whole":
+                    for name in expectation.columns:
+                        rows.column(name)
+        except Invalid as error:
+            known[place] = Seen(error=str(error))
+    return Plan(rows, counted, known)
+
+
+def _of_rows(expectation: Expectation, rows: Rows) -> Counted:
+    made = condition(expectation, rows)
+    return Counted(_count(made.looked), _count(made.missing) if made.missing else None, _count(made.unexpected or "false"))
+
+
+def _count(text: str | None) -> str:
+    return f"count_if({text}\n)" if text else ALL
+
+
+def _of_aggregate(expectation: Expectation, rows: Rows) -> Counted:
+    looked = looked_at(expectation, rows)
+    if expectation.kind == "row_count":
+        return Counted(_count(looked))
+    column = rows.column(expectation.columns[0])
+    allowed = _ALLOWED.get(expectation.kind)
+    if column.family == "other" or (allowed and column.family not in allowed):
+        raise Invalid(f"{column.sql} is {told(column.type)}, which has no {expectation.kind}")
+    value = f"if({looked}, {column.sql}, null)" if looked else column.sql
+    if column.family == "text" and expectation.kind not in ("min", "max"):
+        value = f"try_cast({value} as double)"
+    present = f"count({value})" if expectation.kind in ("sum", "mean") else None
+    return Counted(_count(looked), value=_AGGREGATES[expectation.kind].format(value), present=present)
+
+
+_NUMERIC = ("number", "decimal", "text")
+_ALLOWED: Mapping[str, Collection[str]] = {
+    **dict.fromkeys(("sum", "mean", "stdev"), _NUMERIC),
+    "freshness": ("date", "timestamp", "timestamp_ntz"),
+}
+_AGGREGATES = {
+    "min": "min({})",
+    "max": "max({})",
+    "freshness": "max({})",
+    "sum": "try_sum({})",
+    "mean": "try_avg({})",
+    "stdev": "stddev_samp({})",
+}
+
+
+def settled(frame: DataFrame, made: Plan) -> Plan:
+    """The plan without what Spark cannot make sense of. Raises what is not the fault of an expectation."""
+
+    def analyse(texts: Sequence[str]) -> None:
+        from pyspark.sql import functions as F
+
+        _ = frame.agg(*(F.expr(text).alias(f"a{number}") for number, text in enumerate(texts))).schema
+
+    return blamed(made, analyse)
+
+
+def blamed(made: Plan, attempt: Callable[[Sequence[str]], None]) -> Plan:
+    """The plan without those of its expectations by which an attempt fails, each tried alone if all together fail.
+
+    Raises what all together fail by if none of them does alone.
+    """
+    if not made.counted:
+        return made
+    try:
+        attempt(made.texts)
+    except LakeledgerError:
+        raise
+    except Exception:
+        found = {place: reason_of(partial(attempt, each.texts)) for place, each in made.counted.items()}
+        problems = {place: reason for place, reason in found.items() if reason}
+        if not problems:
+            raise
+        return made.without(problems)
+    return made
+
+
+def reason_of(attempt: Callable[[], object]) -> str | None:
+    """Why Spark cannot do something, without the values of rows that it tells; None if it can. Raises Unavailable if Spark is gone."""
+    from pyspark.errors import PySparkException
+
+    try:
+        attempt()
+    except PySparkException as error:
+        found = translated(error)
+        if isinstance(found, Unavailable):
+            raise found from error
+        return re.sub(r"'[^']*'", "'…'", explain(error)) if _is_of_rows(error) else explain(error)
+    return None
+
+
+def _is_of_rows(error: Exception) -> bool:
+    from pyspark.errors import AnalysisException, ParseException
+
+    return not isinstance(error, AnalysisException | ParseException)
+
+
+def probed(frame: DataFrame, made: Plan) -> Plan:
+    """The plan without expectations by which Spark fails when it computes them, as a division by zero."""
+
+    def compute(texts: Sequence[str]) -> None:
+        from pyspark.sql import functions as F
+
+        frame.agg(*(F.expr(text).alias(f"a{number}") for number, text in enumerate(texts))).collect()
+
+    return blamed(made, compute)
+
+
+def names_in(text: str, rows: Rows) -> list[str]:
+    """The columns that a condition seems to be about, for samples of them."""
+    words = {codec.fold(word) for word in re.findall(r"[^\W\d]\w*", text)}
+    return [name for name in rows.names if codec.fold(name) in words]
