@@ -118,6 +118,10 @@ def test_the_guide_to_bands_runs(spark: SparkSession, tmp_path: Path, monkeypatc
     run_page("docs/guides/bands.md", tmp_path, monkeypatch)
 
 
+def test_the_guide_to_reconciliation_runs(spark: SparkSession, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    run_page("docs/guides/reconciliation.md", tmp_path, monkeypatch)
+
+
 def test_the_guide_to_a_lost_database_runs(spark: SparkSession, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     run_page("docs/guides/rebuild.md", tmp_path, monkeypatch)
 

@@ -47,14 +47,14 @@ class SparkSql:
                 return f"rtrim(' ', {x})" if pair.trims else x
 
     def row(self, pairs: Sequence[Pair]) -> str:
-        """The text of a whole row."""
+        """The text of a whole row. `concat_ws`, which would leave NULL out by itself, takes twice as long."""
         parts: list[str] = []
         for each in pairs:
             text = self.canonical(each)
             if each.kind == "text":
-                parts += [f"cast(octet_length({text}) as string)", "':'"]
-            parts += [text, "'|'"]
-        return f"concat_ws('', {', '.join(parts)})"
+                parts += [f"coalesce(cast(octet_length({text}) as string), '')", "':'"]
+            parts += [f"coalesce({text}, '')", "'|'"]
+        return f"concat({', '.join(parts)})"
 
     def digest(self, pairs: Sequence[Pair]) -> str:
         """60 bits of a row, as a whole number."""
