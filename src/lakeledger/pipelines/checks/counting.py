@@ -108,7 +108,8 @@ def _of_rows(expectation: Expectation, rows: Rows) -> Counted:
 
 
 def _count(text: str | None) -> str:
-    return f"count_if({text}\n)" if text else ALL
+    # Not count_if: Spark would compute its conditions as columns of rows that it has to copy twice for them.
+    return f"count(if({text}\n, 1, null))" if text else ALL
 
 
 def _of_aggregate(expectation: Expectation, rows: Rows) -> Counted:
