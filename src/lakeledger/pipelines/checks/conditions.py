@@ -171,14 +171,12 @@ def _compared(one: Column, other: Column, given: Mapping[str, Any]) -> Condition
         "either_value_is_missing": f"{one.sql} is null or {other.sql} is null",
         "neither": None,
     }[given.get("ignore_row_if", "both_values_are_missing")]
-    match given.get("operator", ">"):
-        case "=":
-            return Condition(f"not ({left} <=> {right})", missing=missing)
-        case "!=":
-            return Condition(f"{left} <=> {right}", missing=missing)
-        case operator:
-            fails = f"not ({left} {operator} {right})"
-            return Condition(f"coalesce({fails}, false)", None, missing, fails)
+    operator = given.get("operator", ">")
+    if operator in ("=", "!="):
+        fails = f"{left} <=> {right}" if operator == "!=" else f"not ({left} <=> {right})"
+        return Condition(both(f"not ({missing})" if missing else None, fails) or "", missing=missing)
+    fails = f"not ({left} {operator} {right})"
+    return Condition(f"coalesce({fails}, false)", None, missing, fails)
 
 
 def _alike(column: Column, other: Column) -> str:
