@@ -8,8 +8,7 @@ from typing import TYPE_CHECKING, Any
 import pytest
 
 from lakeledger import Failed, Ledger
-from lakeledger.pipelines.checks.standalone import QualityFailed
-from lakeledger.quality import Expectation, Suite, Verdict, expect
+from lakeledger.quality import Expectation, QualityFailed, Suite, Verdict, expect
 
 if TYPE_CHECKING:
     from pyspark.sql import DataFrame, SparkSession
@@ -240,13 +239,17 @@ def test_rows_of_a_merge_are_checked_as_they_came(sqlite_lake: Ledger) -> None:
     assert lake.read("orders__quarantine").count() == 2
 
 
-def test_change_events_that_delete_are_no_rows_to_be_checked(sqlite_lake: Ledger) -> None:
+@pytest.mark.parametrize("is_column", [False, True])
+def test_change_events_that_delete_are_no_rows_to_be_checked(sqlite_lake: Ledger, is_column: bool) -> None:
+    from pyspark.sql import functions as F
+
+    deletes = F.col("op") == "d" if is_column else "op = 'd'"
     frame = sqlite_lake.spark.createDataFrame([(1, "a", 1, "u"), (2, None, 2, "d")], "id int, note string, at int, op string")
-    suite = Suite.of("orders", [{"not_null": "note"}, {"row_count": 1}])
+    suite = Suite.of("orders", [{"not_null": "note"}, {"row_count": 1}, {"unique": "note"}])
     sqlite_lake.apply_changes(
-        frame, "orders", keys=["id"], sequence_by="at", apply_as_deletes="op = 'd'", except_column_list=["op"], quality=suite
+        frame, "orders", keys=["id"], sequence_by="at", apply_as_deletes=deletes, except_column_list=["op"], quality=suite
     )
-    assert [success for _, success in statuses(sqlite_lake, "orders")] == [True, True]
+    assert [success for _, success in statuses(sqlite_lake, "orders")] == [True, True, True]
 
 
 def test_a_table_is_checked_at_any_version(lake: Ledger) -> None:

@@ -184,7 +184,7 @@ def test_a_module_whose_sources_are_all_off_is_good_and_inactive() -> None:
         (
             {"source_type": "task", "transformation_config": '{"task_type": "pythn"}'},
             "transformation_config.task_type",
-            "task_type 'pythn' is not one of python, notebook, python_wheel, spark_jar, pipeline, dbt, api_call, data_quality",
+            "task_type 'pythn' is not one of python, notebook, python_wheel, spark_jar, pipeline, dbt, api_call, data_quality;",
         ),
         (
             {"source_type": "task", "transformation_config": '{"task_type": "python"}'},

@@ -3,10 +3,12 @@
 from __future__ import annotations
 
 import math
+import re
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from datetime import date, datetime
 from decimal import Decimal, InvalidOperation
+from fractions import Fraction
 from functools import cached_property
 from typing import Any
 
@@ -17,6 +19,7 @@ from lakeledger.pipelines.partitions import quote
 from lakeledger.quality import Expectation
 from lakeledger.tables.schema import Schema
 
+LONGEST_DECIMAL = 38
 NUMBERS = ("byte", "short", "integer", "long", "float", "double")
 
 
@@ -106,18 +109,23 @@ class Rows:
 
 @dataclass(frozen=True)
 class Condition:
-    """Which rows are looked at (None: all), which of those have no value (None: they all have one), and which are unexpected."""
+    """Which rows are looked at (None: all), which of those have no value (None: they all have one), and which are unexpected.
+
+    `counted` is the last once more, shorter and so cheaper, and NULL for some rows that are not.
+    """
 
     unexpected: str
     looked: str | None = None
     missing: str | None = None
+    counted: str | None = None
 
 
 def condition(expectation: Expectation, rows: Rows) -> Condition:
     """The conditions of an expectation of single rows. Raises Invalid if the rows have no such column, or none that can be compared so."""
     looked = looked_at(expectation, rows)
     made = _condition(expectation, rows)
-    return Condition(both(looked, made.unexpected) or "", looked, both(looked, made.missing) if made.missing else None)
+    missing = both(looked, made.missing) if made.missing else None
+    return Condition(both(looked, made.unexpected) or "", looked, missing, both(looked, made.counted or made.unexpected))
 
 
 def looked_at(expectation: Expectation, rows: Rows) -> str | None:
@@ -134,7 +142,10 @@ def both(first: str | None, second: str | None) -> str | None:
 def _condition(expectation: Expectation, rows: Rows) -> Condition:
     given = expectation.parameters
     if expectation.kind == "valid":
-        return Condition(f"not coalesce(({given['condition']}\n), {'true' if expectation.nulls == 'pass' else 'false'})")
+        held = f"({given['condition']}\n)"
+        if expectation.nulls == "pass":
+            return Condition(f"not coalesce({held}, true)", counted=f"not {held}")
+        return Condition(f"not coalesce({held}, false)")
     columns = [rows.column(name) for name in expectation.columns]
     if expectation.kind == "compare":
         return _compared(columns[0], columns[1], given)
@@ -145,11 +156,13 @@ def _condition(expectation: Expectation, rows: Rows) -> Condition:
     if expectation.nulls == "fail":
         return Condition(f"not coalesce({expected}, false)")
     unexpected = f"{column.sql} is not null and not coalesce({expected}, false)"
-    return Condition(unexpected, missing=f"{column.sql} is null" if expectation.nulls != "pass" else None)
+    # What is NULL exactly where the column is need not say so. A text that is no number makes it NULL, too; a constant never is.
+    counted = None if "try_cast" in expected or expected in ("true", "false") else f"not ({expected})"
+    return Condition(unexpected, None, f"{column.sql} is null" if expectation.nulls != "pass" else None, counted)
 
 
 def _compared(one: Column, other: Column, given: Mapping[str, Any]) -> Condition:
-    """A comparison with NULL is not unexpected."""
+    """Whether two values are the same can be said with a NULL, too; a NULL that is neither more nor less is not unexpected."""
     if "other" in (one.family, other.family):
         raise Invalid(f"{one.sql} ({told(one.type)}) and {other.sql} ({told(other.type)}) cannot be compared")
     left, right = _alike(one, other), _alike(other, one)
@@ -158,7 +171,12 @@ def _compared(one: Column, other: Column, given: Mapping[str, Any]) -> Condition
         "either_value_is_missing": f"{one.sql} is null or {other.sql} is null",
         "neither": None,
     }[given.get("ignore_row_if", "both_values_are_missing")]
-    return Condition(f"coalesce(not ({left} {given.get('operator', '>')} {right}), false)", missing=missing)
+    operator = given.get("operator", ">")
+    if operator in ("=", "!="):
+        fails = f"{left} <=> {right}" if operator == "!=" else f"not ({left} <=> {right})"
+        return Condition(both(f"not ({missing})" if missing else None, fails) or "", missing=missing)
+    fails = f"not ({left} {operator} {right})"
+    return Condition(f"coalesce({fails}, false)", None, missing, fails)
 
 
 def _alike(column: Column, other: Column) -> str:
@@ -243,12 +261,26 @@ def _number(value: Any, column: Column) -> str:
         value = Decimal(value)
     if isinstance(value, float) and column.family != "decimal":
         return f"({value!r}D)" if math.isfinite(value) else f"cast('{value!r}' as double)"
+    if column.family == "decimal" and (own := _of_its_type(value, column)) is not None:
+        return own
     if isinstance(value, int) and -(2**63) <= value < 2**63:
         return f"({value}L)" if value > -(2**63) else "(-9223372036854775807L - 1L)"
     exact = Decimal(repr(value)) if isinstance(value, float) else Decimal(value)
-    if not exact.is_finite() or len(exact.as_tuple().digits) > 38:
+    if not exact.is_finite() or len(exact.as_tuple().digits) > LONGEST_DECIMAL or abs(exact.adjusted()) >= LONGEST_DECIMAL:
         return f"cast('{float(exact)!r}' as double)"
     return f"({exact:f}BD)"
+
+
+def _of_its_type(value: Any, column: Column) -> str | None:
+    """A number in the type of a decimal column, so that Spark compares two plain integers; None if the column cannot have it."""
+    size = re.fullmatch(r"decimal\((\d+),(-?\d+)\)", column.type)
+    exact = Decimal(repr(value)) if isinstance(value, float) else Decimal(value)
+    if size is None or not exact.is_finite() or abs(exact.adjusted()) > LONGEST_DECIMAL:
+        return None
+    precision, scale = int(size[1]), int(size[2])
+    units = Fraction(exact) * Fraction(10) ** scale
+    fits = units.denominator == 1 and abs(units) < 10**precision
+    return f"cast('{exact:f}' as {column.type})" if fits else None
 
 
 def _text(value: Any, _: Column) -> str:

@@ -9,7 +9,7 @@ from functools import partial
 from typing import TYPE_CHECKING, Any
 
 from lakeledger import codec
-from lakeledger.errors import Invalid, LakeledgerError, Unavailable
+from lakeledger.errors import Invalid, Unavailable
 from lakeledger.pipelines.checks.columns import seen_of_columns
 from lakeledger.pipelines.checks.conditions import Rows, condition, looked_at, told
 from lakeledger.pipelines.translating import explain, translated
@@ -104,11 +104,12 @@ def plan(suite: Suite, rows: Rows) -> Plan:
 
 def _of_rows(expectation: Expectation, rows: Rows) -> Counted:
     made = condition(expectation, rows)
-    return Counted(_count(made.looked), _count(made.missing) if made.missing else None, _count(made.unexpected or "false"))
+    return Counted(_count(made.looked), _count(made.missing) if made.missing else None, _count(made.counted or made.unexpected))
 
 
 def _count(text: str | None) -> str:
-    return f"count_if({text}\n)" if text else ALL
+    # Not count_if: Spark would compute its conditions as columns of rows that it has to copy twice for them.
+    return f"count(if({text}\n, 1, null))" if text else ALL
 
 
 def _of_aggregate(expectation: Expectation, rows: Rows) -> Counted:
@@ -149,27 +150,13 @@ def settled(frame: DataFrame, made: Plan) -> Plan:
 
         _ = frame.agg(*(F.expr(text).alias(f"a{number}") for number, text in enumerate(texts))).schema
 
-    return blamed(made, analyse)
-
-
-def blamed(made: Plan, attempt: Callable[[Sequence[str]], None]) -> Plan:
-    """The plan without those of its expectations by which an attempt fails, each tried alone if all together fail.
-
-    Raises what all together fail by if none of them does alone.
-    """
-    if not made.counted:
+    if not made.counted or not reason_of(partial(analyse, made.texts)):
         return made
-    try:
-        attempt(made.texts)
-    except LakeledgerError:
-        raise
-    except Exception:
-        found = {place: reason_of(partial(attempt, each.texts)) for place, each in made.counted.items()}
-        problems = {place: reason for place, reason in found.items() if reason}
-        if not problems:
-            raise
-        return made.without(problems)
-    return made
+    found = {place: reason_of(partial(analyse, each.texts)) for place, each in made.counted.items()}
+    left = made.without({place: reason for place, reason in found.items() if reason})
+    if left.counted:
+        analyse(left.texts)
+    return left
 
 
 def reason_of(attempt: Callable[[], object]) -> str | None:
@@ -192,15 +179,27 @@ def _is_of_rows(error: Exception) -> bool:
     return not isinstance(error, AnalysisException | ParseException)
 
 
-def probed(frame: DataFrame, made: Plan) -> Plan:
-    """The plan without expectations by which Spark fails when it computes them, as a division by zero."""
+def probed(frame: DataFrame, made: Plan, suite: Suite) -> Plan:
+    """The plan without expectations by which Spark fails when it computes them, as a division by zero; the same if none is to blame.
+
+    Only free SQL can fail so. Whether the rows can be read at all is looked at first.
+    """
+    free = {place: each for place, each in made.counted.items() if _is_free(suite.expectations[place])}
+    if not free or reason_of(lambda: frame.write.format("noop").mode("overwrite").save()):
+        return made
 
     def compute(texts: Sequence[str]) -> None:
         from pyspark.sql import functions as F
 
         frame.agg(*(F.expr(text).alias(f"a{number}") for number, text in enumerate(texts))).collect()
 
-    return blamed(made, compute)
+    found = {place: reason_of(partial(compute, each.texts)) for place, each in free.items()}
+    problems = {place: reason for place, reason in found.items() if reason}
+    return made.without(problems) if problems else made
+
+
+def _is_free(expectation: Expectation) -> bool:
+    return expectation.kind == "valid" or expectation.where is not None
 
 
 def names_in(text: str, rows: Rows) -> list[str]:

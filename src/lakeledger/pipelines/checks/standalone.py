@@ -7,14 +7,13 @@ from dataclasses import replace
 from typing import TYPE_CHECKING, Any
 
 from lakeledger.commit import commit
-from lakeledger.errors import Failed
 from lakeledger.pipelines import Context, observe
 from lakeledger.pipelines.checks import samples, whole
 from lakeledger.pipelines.checks.conditions import Rows
 from lakeledger.pipelines.checks.counting import Plan, plan, probed, settled
 from lakeledger.pipelines.checks.watching import made
 from lakeledger.pipelines.read import read
-from lakeledger.quality import Suite, SuiteResult
+from lakeledger.quality import QualityFailed, Suite, SuiteResult
 from lakeledger.quality.store import found
 from lakeledger.runs import Fence
 from lakeledger.tables import View
@@ -23,19 +22,13 @@ from lakeledger.tables.schema import normalise
 if TYPE_CHECKING:
     from pyspark.sql import DataFrame
 
-
-class QualityFailed(Failed):
-    """A critical expectation failed, and the suite says that it must not. `result` is what was found, which is kept all the same."""
-
-    def __init__(self, message: str, result: SuiteResult) -> None:
-        super().__init__(message)
-        self.result = result
+__all__ = ["QualityFailed", "check_view", "evaluate", "keep"]
 
 
 def evaluate(context: Context, frame: DataFrame, suite: Suite, table: str, scope: Mapping[str, Any] | None = None) -> SuiteResult:
     """What a suite finds in a frame; nothing is kept. `table` is what the frame is called."""
     rows = Rows(normalise(frame.schema.jsonValue()))
-    planned, measured = _measured(frame, settled(frame, plan(suite, rows)))
+    planned, measured = _measured(frame, settled(frame, plan(suite, rows)), suite)
     seen = planned.seen(measured)
     seen |= whole.look(context, suite, frame, rows, seen)
     failing = {place: suite.expectations[place] for place, each in seen.items() if each.unexpected and not each.sample}
@@ -43,14 +36,14 @@ def evaluate(context: Context, frame: DataFrame, suite: Suite, table: str, scope
     return made(context, suite, table, seen, sampled, scope or {"rows": "frame"})
 
 
-def _measured(frame: DataFrame, planned: Plan) -> tuple[Plan, Mapping[str, Any]]:
+def _measured(frame: DataFrame, planned: Plan, suite: Suite) -> tuple[Plan, Mapping[str, Any]]:
     """All aggregates, in one job; again without those by which Spark fails."""
     if not planned.counted:
         return planned, {}
     try:
         return planned, _aggregated(frame, planned)
     except Exception:
-        left = probed(frame, planned)
+        left = probed(frame, planned, suite)
         if left is planned:
             raise
         return left, _aggregated(frame, left) if left.counted else {}
