@@ -2,12 +2,10 @@
 
 from __future__ import annotations
 
-import logging
 from collections.abc import Callable, Sequence
 from contextlib import ExitStack
 from dataclasses import replace
 from datetime import datetime, timedelta
-from functools import partial
 from typing import TYPE_CHECKING, Any, Literal, get_args
 
 from lakeledger import codec
@@ -31,8 +29,6 @@ if TYPE_CHECKING:
     from lakeledger.sync import Advance, Source
     from lakeledger.sync.kinds import PositionLike
     from lakeledger.tables import Committed
-
-_log = logging.getLogger(__name__)
 
 
 class Writes(Checking):
@@ -249,6 +245,7 @@ class Writes(Checking):
         `append`.
         """
         from lakeledger.pipelines.apply import Write
+        from lakeledger.pipelines.checks.watching import watched
         from lakeledger.pipelines.load import load
         from lakeledger.pipelines.sources import Wanted
 
@@ -258,7 +255,9 @@ class Writes(Checking):
         with self._right(into.table, run, "backfill" if window else "pipeline", asked) as fence:
             context = self.context()
             results: list[SuiteResult] = []
-            loaded = load(context, source, _watched(context, into, fence, quality, results.append), fence, Wanted(window, full_refresh))
+            loaded = load(
+                context, source, watched(context, into, fence.run_id, quality, results.append), fence, Wanted(window, full_refresh)
+            )
             loaded = loaded.judged(results[-1]) if results else loaded
         if isinstance(run, ActiveStep):
             run.metadata.update(loaded.detail)
@@ -387,6 +386,7 @@ class Writes(Checking):
         return self._write(frame, request, run, quality)
 
     def _write(self, frame: DataFrame, request: Write, run: ActiveRun | ActiveStep | None, quality: Suite | None) -> Committed:
+        from lakeledger.pipelines.checks.watching import watched
         from lakeledger.pipelines.load import replanned
         from lakeledger.pipelines.remote import check_server
         from lakeledger.pipelines.translating import translating
@@ -398,10 +398,10 @@ class Writes(Checking):
         check_server(frame.sparkSession)
         context = self.context()
         with self._right(request.table, run) as fence, translating():
-            watched = _watched(context, request, fence, quality)
+            spec = watched(context, request, fence.run_id, quality)
             if request.changes is None:
-                return write(context, frame, watched, fence)
-            return replanned(lambda: write(context, frame, watched, fence))
+                return write(context, frame, spec, fence)
+            return replanned(lambda: write(context, frame, spec, fence))
 
 
 def _check_frame(frame: object, table: TableName) -> None:
@@ -411,26 +411,6 @@ def _check_frame(frame: object, table: TableName) -> None:
         return
     name = kind.__name__ if kind.__module__ == "builtins" else f"{kind.__module__}.{kind.__name__}"
     raise Invalid(f"{table} takes a Spark DataFrame, not {name}: make one with spark.createDataFrame(frame)")
-
-
-def _watched(
-    context: Context, request: Write, fence: Fence, quality: Suite | None = None, tell: Callable[[SuiteResult], None] | None = None
-) -> Write:
-    """The write, of which rows without a key or a sequence are set aside if its changes say so, and whose rows are checked by a suite."""
-    from lakeledger.pipelines.bad_rows import Limit, watched
-
-    limit = Limit() if request.changes is not None and request.changes.quarantine else None
-    if quality is not None:
-        from lakeledger.pipelines.checks.watching import checked
-
-        return checked(context, request, quality, limit, fence.run_id, tell or partial(_warn, request.table))
-    return watched(context, request, limit, fence.run_id) if limit else request
-
-
-def _warn(table: TableName, found: SuiteResult) -> None:
-    """Whoever writes rows is given a version, not a verdict."""
-    if not found.success:
-        _log.warning("%s: %s", table, found.message)
 
 
 def _text(value: Id | None) -> str | None:

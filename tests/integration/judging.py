@@ -42,6 +42,13 @@ def _compared(left: Any, right: Any, how: Callable[[Any, Any], bool]) -> bool | 
     return how(_ordered(left), _ordered(right))
 
 
+def _compares(left: Any, right: Any, how: str) -> bool | None:
+    """Two columns: whether they are the same can be said if one is NULL; if both are, nothing is said."""
+    if (left is None) != (right is None) and how in ("=", "!="):
+        return how == "!="
+    return _compared(left, right, OPERATORS[how])
+
+
 def _ordered(value: Any) -> Any:
     if isinstance(value, float | int | Decimal):
         return (1, 0) if value != value else (0, value)  # noqa: PLR0124 - NaN
@@ -105,7 +112,7 @@ def is_unexpected(rule: Expectation, row: dict[str, Any]) -> bool:
         held = SQL[given["condition"]](row)
         return held is False or (held is None and rule.nulls != "pass")
     if rule.kind == "compare":
-        return _compared(row[rule.columns[0]], row[rule.columns[1]], OPERATORS[given["operator"]]) is False
+        return _compares(row[rule.columns[0]], row[rule.columns[1]], given["operator"]) is False
     value = row[rule.columns[0]]
     if rule.kind in ("not_null", "null"):
         return (value is None) == (rule.kind == "not_null")

@@ -8,8 +8,7 @@ from typing import TYPE_CHECKING, Any
 import pytest
 
 from lakeledger import Failed, Ledger
-from lakeledger.pipelines.checks.standalone import QualityFailed
-from lakeledger.quality import Expectation, Suite, Verdict, expect
+from lakeledger.quality import Expectation, QualityFailed, Suite, Verdict, expect
 
 if TYPE_CHECKING:
     from pyspark.sql import DataFrame, SparkSession

@@ -15,7 +15,7 @@ from lakeledger.errors import Failed, Invalid, LakeledgerError, Unavailable
 from lakeledger.lake import Storage, open_format
 from lakeledger.pipelines import Context, aside
 from lakeledger.pipelines.agreed import Agreed, agree
-from lakeledger.pipelines.apply import Given, Look, Outcome, Refused, Rewrite, Saved, Target, Write
+from lakeledger.pipelines.apply import AS_GIVEN, Given, Look, Outcome, Refused, Rewrite, Saved, Target, Write
 from lakeledger.pipelines.apply.ways import WAYS
 from lakeledger.pipelines.claiming import claimed
 from lakeledger.pipelines.effects import IngestionFacts, Stopwatch, Unmoved
@@ -32,9 +32,6 @@ from lakeledger.tables.verify import DATA
 
 if TYPE_CHECKING:
     from pyspark.sql import Column, DataFrame
-
-# The files of these hold the rows that were given, and no others.
-AS_GIVEN = ("append", "overwrite", "overwrite_partitions")
 
 
 def write(context: Context, frame: DataFrame, spec: Write, fence: Fence) -> Committed:

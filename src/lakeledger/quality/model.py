@@ -10,7 +10,7 @@ from functools import cached_property
 from typing import Any, Literal
 
 from lakeledger import codec
-from lakeledger.errors import Invalid
+from lakeledger.errors import Failed, Invalid
 from lakeledger.quality import catalogue, declaring
 from lakeledger.quality.catalogue import Kind
 
@@ -227,6 +227,14 @@ class SuiteResult:
         told = [each.message for each in ranked[:3]]
         more = [f"{len(ranked) - 3} more"] if len(ranked) > 3 else []
         return "; ".join([counted, *told, *more])
+
+
+class QualityFailed(Failed):
+    """A critical expectation failed, and the suite says that it must not. `result` is what was found, which is kept all the same."""
+
+    def __init__(self, message: str, result: SuiteResult) -> None:
+        super().__init__(message)
+        self.result = result
 
 
 def _short(value: Any) -> str:

@@ -26,11 +26,14 @@ if TYPE_CHECKING:
     from lakeledger.pipelines.save import Shape
 
 __all__ = [
-    "Apply", "Aside", "Changes", "Given", "Incoming", "Look", "Mode", "Outcome", "Read", "Refused", "Rewrite", "Saved", "Target", "Way",
-    "Write",
+    "AS_GIVEN", "Apply", "Aside", "Changes", "Given", "Incoming", "Look", "Mode", "Outcome", "Read", "Refused", "Rewrite", "Saved",
+    "Target", "Way", "Write",
 ]  # fmt: skip
 
 Mode = Literal["append", "overwrite", "overwrite_partitions", "exchange", "insert_only", "merge", "sync", "scd2"]
+
+# The files of these hold the rows that were given, and no others.
+AS_GIVEN: tuple[Mode, ...] = ("append", "overwrite", "overwrite_partitions")
 
 # What becomes of columns that the table does not have, or has with another type: see `drift`.
 Drift = Literal["freeze", "evolve", "rescue", "drop"]

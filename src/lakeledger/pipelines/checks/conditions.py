@@ -109,18 +109,23 @@ class Rows:
 
 @dataclass(frozen=True)
 class Condition:
-    """Which rows are looked at (None: all), which of those have no value (None: they all have one), and which are unexpected."""
+    """Which rows are looked at (None: all), which of those have no value (None: they all have one), and which are unexpected.
+
+    `counted` is the last once more, shorter and so cheaper, and NULL for some rows that are not.
+    """
 
     unexpected: str
     looked: str | None = None
     missing: str | None = None
+    counted: str | None = None
 
 
 def condition(expectation: Expectation, rows: Rows) -> Condition:
     """The conditions of an expectation of single rows. Raises Invalid if the rows have no such column, or none that can be compared so."""
     looked = looked_at(expectation, rows)
     made = _condition(expectation, rows)
-    return Condition(both(looked, made.unexpected) or "", looked, both(looked, made.missing) if made.missing else None)
+    missing = both(looked, made.missing) if made.missing else None
+    return Condition(both(looked, made.unexpected) or "", looked, missing, both(looked, made.counted or made.unexpected))
 
 
 def looked_at(expectation: Expectation, rows: Rows) -> str | None:
@@ -137,7 +142,10 @@ def both(first: str | None, second: str | None) -> str | None:
 def _condition(expectation: Expectation, rows: Rows) -> Condition:
     given = expectation.parameters
     if expectation.kind == "valid":
-        return Condition(f"not coalesce(({given['condition']}\n), {'true' if expectation.nulls == 'pass' else 'false'})")
+        held = f"({given['condition']}\n)"
+        if expectation.nulls == "pass":
+            return Condition(f"not coalesce({held}, true)", counted=f"not {held}")
+        return Condition(f"not coalesce({held}, false)")
     columns = [rows.column(name) for name in expectation.columns]
     if expectation.kind == "compare":
         return _compared(columns[0], columns[1], given)
@@ -148,7 +156,9 @@ def _condition(expectation: Expectation, rows: Rows) -> Condition:
     if expectation.nulls == "fail":
         return Condition(f"not coalesce({expected}, false)")
     unexpected = f"{column.sql} is not null and not coalesce({expected}, false)"
-    return Condition(unexpected, missing=f"{column.sql} is null" if expectation.nulls != "pass" else None)
+    # What is NULL exactly where the column is need not say so. A text that is no number makes it NULL, too; a constant never is.
+    counted = None if "try_cast" in expected or expected in ("true", "false") else f"not ({expected})"
+    return Condition(unexpected, None, f"{column.sql} is null" if expectation.nulls != "pass" else None, counted)
 
 
 def _compared(one: Column, other: Column, given: Mapping[str, Any]) -> Condition:
@@ -161,13 +171,12 @@ def _compared(one: Column, other: Column, given: Mapping[str, Any]) -> Condition
         "either_value_is_missing": f"{one.sql} is null or {other.sql} is null",
         "neither": None,
     }[given.get("ignore_row_if", "both_values_are_missing")]
-    match given.get("operator", ">"):
-        case "=":
-            return Condition(f"not ({left} <=> {right})", missing=missing)
-        case "!=":
-            return Condition(f"{left} <=> {right}", missing=missing)
-        case operator:
-            return Condition(f"coalesce(not ({left} {operator} {right}), false)", missing=missing)
+    operator = given.get("operator", ">")
+    if operator in ("=", "!="):
+        fails = f"{left} <=> {right}" if operator == "!=" else f"not ({left} <=> {right})"
+        return Condition(both(f"not ({missing})" if missing else None, fails) or "", missing=missing)
+    fails = f"not ({left} {operator} {right})"
+    return Condition(f"coalesce({fails}, false)", None, missing, fails)
 
 
 def _alike(column: Column, other: Column) -> str:

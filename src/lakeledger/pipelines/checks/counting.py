@@ -104,7 +104,7 @@ def plan(suite: Suite, rows: Rows) -> Plan:
 
 def _of_rows(expectation: Expectation, rows: Rows) -> Counted:
     made = condition(expectation, rows)
-    return Counted(_count(made.looked), _count(made.missing) if made.missing else None, _count(made.unexpected or "false"))
+    return Counted(_count(made.looked), _count(made.missing) if made.missing else None, _count(made.counted or made.unexpected))
 
 
 def _count(text: str | None) -> str:

@@ -8,14 +8,13 @@ from datetime import datetime
 from typing import TYPE_CHECKING, Any
 
 from lakeledger.commit import commit
-from lakeledger.errors import Failed
 from lakeledger.pipelines import Context, observe
 from lakeledger.pipelines.checks import samples, whole
 from lakeledger.pipelines.checks.conditions import Rows
 from lakeledger.pipelines.checks.counting import Plan, plan, probed, settled
 from lakeledger.pipelines.checks.watching import made
 from lakeledger.pipelines.read import read
-from lakeledger.quality import Suite, SuiteResult
+from lakeledger.quality import QualityFailed, Suite, SuiteResult
 from lakeledger.quality.store import found
 from lakeledger.runs import Fence
 from lakeledger.tables import View
@@ -24,13 +23,7 @@ from lakeledger.tables.schema import normalise
 if TYPE_CHECKING:
     from pyspark.sql import DataFrame
 
-
-class QualityFailed(Failed):
-    """A critical expectation failed, and the suite says that it must not. `result` is what was found, which is kept all the same."""
-
-    def __init__(self, message: str, result: SuiteResult) -> None:
-        super().__init__(message)
-        self.result = result
+__all__ = ["QualityFailed", "check_view", "evaluate", "keep"]
 
 
 def evaluate(

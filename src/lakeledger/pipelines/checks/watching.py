@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import logging
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import replace
 from datetime import datetime
@@ -11,7 +12,7 @@ from lakeledger import clock
 from lakeledger.commit import Effect
 from lakeledger.errors import Invalid
 from lakeledger.pipelines import Context, bad_rows
-from lakeledger.pipelines.apply import Look, Refused, Saved, Write
+from lakeledger.pipelines.apply import AS_GIVEN, Look, Refused, Saved, Write
 from lakeledger.pipelines.checks import samples, whole
 from lakeledger.pipelines.checks.conditions import Rows
 from lakeledger.pipelines.checks.counting import Plan, plan, probed, settled
@@ -24,10 +25,9 @@ from lakeledger.sync.masking import Masking
 if TYPE_CHECKING:
     from pyspark.sql import DataFrame
 
-# Rows are in the files just as they were given.
-AS_GIVEN = ("append", "overwrite", "overwrite_partitions")
-
 Tell = Callable[[SuiteResult], None]
+
+_log = logging.getLogger(__name__)
 
 
 def masking_of(context: Context) -> Masking:
@@ -42,6 +42,20 @@ def checked(context: Context, spec: Write, suite: Suite, limit: bad_rows.Limit |
     Without a `limit`, rows that are bad otherwise are not set aside. `tell` is given the result before the commit.
     """
     return _Watch(context, spec, suite, limit, run_id, tell).write
+
+
+def watched(context: Context, request: Write, run_id: str, quality: Suite | None, tell: Tell | None = None) -> Write:
+    """A write that Python asks for: rows without a key or a sequence are set aside if its changes say so, and a suite checks them all."""
+    limit = bad_rows.Limit() if request.changes is not None and request.changes.quarantine else None
+    if quality is not None:
+        return checked(context, request, quality, limit, run_id, tell or _warn)
+    return bad_rows.watched(context, request, limit, run_id) if limit else request
+
+
+def _warn(found: SuiteResult) -> None:
+    """Whoever writes rows is given a version, not a verdict."""
+    if not found.success:
+        _log.warning("%s: %s", found.target_table, found.message)
 
 
 class _Watch:
