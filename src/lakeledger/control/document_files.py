@@ -33,13 +33,13 @@ def find(path: Path) -> list[Path]:
     return found
 
 
-def text(path: Path, folder: Path | None = None) -> str:
-    """The text of a file. Raises Invalid if it is not there, too long, no text, or a link that leads out of the folder."""
+def text(path: Path, folder: Path | None = None, hint: str = "`lakeledger init` writes a first one") -> str:
+    """The text of a file. Raises Invalid if it is not there (with the hint), too long, no text, or a link that leads out of the folder."""
     try:
         with _open(path) if folder is None else _open_below(folder.resolve(), path) as file:
             data = file.read(yaml_text.MAX_BYTES + 1)
     except FileNotFoundError as error:
-        raise Invalid(f"no such file: {path}; `lakeledger init` writes a first one") from error
+        raise Invalid(f"no such file: {path}; {hint}") from error
     except (OSError, RuntimeError, ValueError) as error:  # RuntimeError: links that lead to each other
         raise Invalid(f"cannot read {path}: {getattr(error, 'strerror', None) or error}") from error
     decoded = yaml_text.decode(data)

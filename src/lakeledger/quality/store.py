@@ -220,7 +220,7 @@ def get(tx: Transaction, result_id: Id) -> DqResult:
             raise Invalid(f"several quality results begin with {wanted!r}: give more of the id")
         row = found[0] if found else None
     if row is None:
-        raise NotFound(f"no quality result {wanted}: `lakeledger quality history` lists them")
+        raise NotFound(f"no quality result {wanted}: `lakeledger quality list` shows them")
     return _result(row)
 
 
