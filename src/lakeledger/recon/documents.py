@@ -263,7 +263,7 @@ class Document(Part):
 
 def load(path: Path | str, given: Mapping[str, Any] | None = None) -> list[Reconciliation]:
     """The reconciliations of a file. Raises Invalid: every problem as `file:line:column: what to do`."""
-    return parse(document_files.text(Path(path), hint="docs/guides/reconciliation.md has a first one, --file names another"), str(path), given)
+    return parse(document_files.text(Path(path), hint="docs/guides/reconciliation.md has a first one"), str(path), given)
 
 
 def parse(text: str, name: str, given: Mapping[str, Any] | None = None) -> list[Reconciliation]:
