@@ -33,6 +33,8 @@ PIPELINE = {
 }
 BOOKMARKS = {"bookmarks": {"shop-items": {"replication_key": "id", "replication_key_value": 1200}}}
 SCHEMA = {"columns": [{"name": "id", "type": "long"}]}
+SUITE = {"dq_config_id": "orders", "expectations": [{"not_null": "id"}]}
+EXPECTATIONS = {"name": "orders", "expectations": [{"type": "expect_column_values_to_not_be_null", "kwargs": {"column": "id"}}]}
 
 
 @dataclass(frozen=True)
@@ -124,6 +126,21 @@ class Project:
             "snapshots untag": (["silver.orders", "june"], set()),
             "snapshots expire": ([], set()),
             "snapshots policy": (["silver", "keep_versions=3"], set()),
+            "quality list": ([], set()),
+            "quality show": (["00000000"], set()),
+            "quality suggest": (["silver.orders"], YAML),
+            "quality validate": (["suite.yaml"], MODELS | YAML),
+            "quality import": (["expectations.json"], YAML),
+            "bands list": ([], set()),
+            "bands show": (["silver.orders"], set()),
+            "bands exclude": (["silver.orders", "2026-01-31", "--reason", "odd"], set()),
+            "bands accept": (["silver.orders", "2026-01-31", "--reason", "new level"], set()),
+            "bands restore": (["silver.orders", "2026-01-31", "--reason", "a mistake"], set()),
+            "freshness list": ([], set()),
+            "freshness set": (["silver.orders", "26h", "--reason", "agreed"], set()),
+            "freshness unset": (["silver.orders", "--reason", "over"], set()),
+            "recon history": ([], set()),
+            "recon explain": (["orders"], set()),
             "records list": (["ingestion_volume"], set()),
             "changes list": ([], set()),
             "events tail": ([], set()),
@@ -144,6 +161,8 @@ def project(folder: Path, url: str = "sqlite:///lakeledger.db") -> Project:
     (folder / "lakeledger.toml").write_text(f'url = "{url}"\nwarehouse = "warehouse"\n')
     (folder / "shop.yaml").write_text(json.dumps({"modules": [PIPELINE]}))
     (folder / "schema.json").write_text(json.dumps(SCHEMA))
+    (folder / "suite.yaml").write_text(json.dumps(SUITE))
+    (folder / "expectations.json").write_text(json.dumps(EXPECTATIONS))
     with lakeledger.open() as ledger:
         made = append(ledger, new_file("a.parquet"))
         ledger.columns.add("silver.orders", "note", "string")

@@ -16,7 +16,7 @@ from lakeledger.cli import program
 pytestmark = pytest.mark.usefixtures("quiet")
 
 # What runs pipelines, or waits for them; and what asks Spark's resolver.
-ON_SPARK = {"demo", "run", "scheduler", "monitor", "jars fetch"}
+ON_SPARK = {"demo", "run", "scheduler", "monitor", "jars fetch", "quality check", "quality try", "recon run"}
 # What goes on until it is told to end.
 UNTIL_TOLD = {"astha"}
 # What looks at files: pyarrow reads from every store.
@@ -25,7 +25,11 @@ ON_FILES = {
     *("snapshots create", "maintain", "db move-warehouse", "rebuild"),
 }
 # What is over, or not there, is refused.
-REFUSED = {"schema accept": 2, "events forget": 2, "jobs cancel": 2, "runs cancel": 1, "errors ignore": 1}
+REFUSED = {
+    **dict.fromkeys(("schema accept", "events forget", "jobs cancel", "quality show", "recon explain"), 2),
+    **dict.fromkeys(("bands exclude", "bands accept", "bands restore"), 2),
+    **dict.fromkeys(("runs cancel", "errors ignore"), 1),
+}
 
 
 def names(command: click.Command, path: str = "") -> Iterator[str]:
