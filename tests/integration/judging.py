@@ -63,7 +63,7 @@ SQL: dict[str, Condition] = {
     "m <> 0.10": lambda row: _compared(row["m"], Decimal("0.10"), operator.ne),
 }
 OPERATORS = {">": operator.gt, ">=": operator.ge, "=": operator.eq, "!=": operator.ne, "<": operator.lt, "<=": operator.le}
-REGEXES = ["^a", "b$", r"\d+", r"[^\w]", "'"]
+REGEXES = ["^a", "b$", "^ab$", r"k\\s", r"\d+", r"[^\w]", "'"]
 
 
 def _known(column: str) -> st.SearchStrategy[Any]:

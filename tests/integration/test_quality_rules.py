@@ -65,6 +65,20 @@ def test_each_row_is_on_one_side_with_all_its_reasons(sqlite_lake: Ledger, decla
     assert [check.unexpected_count for check in sqlite_lake.quality.checks(latest.id)] == counts
 
 
+@settings(max_examples=6, deadline=None, derandomize=True, phases=[Phase.generate], suppress_health_check=list(HealthCheck))
+@given(declared=st.lists(rules(), min_size=6, max_size=12), rows=ROWS)
+def test_what_files_tell_and_what_is_counted_are_the_same(sqlite_lake: Ledger, declared: list[dict[str, Any]], rows: list[Row]) -> None:
+    suite = distinct([{**each, "action": "report"} for each in declared])
+    table = f"t{len(list(sqlite_lake.tables.list()))}"
+    sqlite_lake.append(frame_of(sqlite_lake.spark, rows), table, quality=suite)
+    expected = reasons(suite, rows)
+    counts = [sum(rule.reason in each for each in expected.values()) for rule in suite.expectations]
+    latest = sqlite_lake.quality.latest(table)
+    assert latest
+    assert [check.unexpected_count for check in sqlite_lake.quality.checks(latest.id)] == counts
+    assert [check.unexpected_count for check in sqlite_lake.check(table, suite, keep=False).checks] == counts
+
+
 def test_the_oracle_knows_null_and_nan() -> None:
     rows: list[Row] = [(None, float("nan"), None, None, None)]
     rule = Expectation.of({"between": {"column": "d", "max": 1.0, "min": 0.0, "strict_min": False, "strict_max": False}})

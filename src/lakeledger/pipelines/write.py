@@ -75,7 +75,8 @@ def _write_looked_at(context: Context, agreed: Agreed, look: Look, fence: Fence,
     def changes(saved: Saved) -> Planned:
         if spec.confirm:
             spec.confirm()
-        seen = replace(saved, measured=saved.measured if rewrite.measured is None else rewrite.measured, read=partial(reread, saved))
+        measured = saved.measured if rewrite.measured is None else rewrite.measured
+        seen = replace(saved, measured=measured, columns=shape.columns, read=partial(reread, saved))
         judged = spec.judge(seen) if spec.judge else ()
         watch.lap("write_ms")
         outcome = rewrite.outcome(saved)

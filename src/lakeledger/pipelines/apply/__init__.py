@@ -49,12 +49,14 @@ _OPERATIONS: dict[str, Operation] = {
 class Saved:
     """What was written and is not yet visible: the files, what was measured of all rows on the way, and the same of rows set aside.
 
-    `read` gives the rows that the table gets, read once more, or None if there are none.
+    `columns` are the physical names of its columns, by those of the rows. `read` gives the rows that the table gets, read once more, or
+    None if there are none.
     """
 
     files: list[NewFile]
     measured: Mapping[str, Any] = field(default_factory=dict)
     asides: tuple[Saved, ...] = ()
+    columns: Mapping[str, str] = field(default_factory=dict)
     read: Callable[[], DataFrame | None] = lambda: None
 
     @property

@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Callable, Collection, Mapping, Sequence
+from collections.abc import Callable, Collection, Container, Mapping, Sequence
+from contextlib import suppress
 from dataclasses import dataclass, field
 from functools import partial
 from typing import TYPE_CHECKING, Any
@@ -11,7 +12,10 @@ from typing import TYPE_CHECKING, Any
 from lakeledger import codec
 from lakeledger.errors import Invalid, Unavailable
 from lakeledger.pipelines.checks.columns import seen_of_columns
+from lakeledger.pipelines import observe
+from lakeledger.pipelines.checks import proving
 from lakeledger.pipelines.checks.conditions import Rows, condition, looked_at, told
+from lakeledger.pipelines.checks.proving import Facts, Proof, Unproven
 from lakeledger.pipelines.translating import explain, translated
 from lakeledger.quality import Expectation, Suite
 from lakeledger.quality.verdict import Seen
@@ -40,51 +44,83 @@ class Counted:
 
 @dataclass(frozen=True)
 class Plan:
-    """What is to be counted for the expectations of a suite, by their places; what is known without counting, and what cannot be known."""
+    """What is to be counted for the expectations of a suite, by their places; what is known without counting, and what cannot be known.
+
+    `proofs` are of aggregates that files may tell, by their SQL: those are counted only if the files do not.
+    """
 
     rows: Rows
     counted: Mapping[int, Counted] = field(default_factory=dict)
     known: Mapping[int, Seen] = field(default_factory=dict)
+    proofs: Mapping[str, Proof] = field(default_factory=dict)
 
     @property
     def texts(self) -> list[str]:
         """The aggregates, each once."""
         return list(dict.fromkeys(text for each in self.counted.values() for text in each.texts))
 
-    def measures(self) -> dict[str, Column]:
-        """The aggregates as Spark takes them."""
+    def measures(self, told: Mapping[str, Any] | None = None) -> dict[str, Column]:
+        """The aggregates as Spark takes them, but for those that are told, or that files may tell."""
         from pyspark.sql import functions as F
 
-        return {MEASURE.format(number): F.expr(text) for number, text in enumerate(self.texts)}
+        left_out = self.proofs if told is None else told
+        return {MEASURE.format(number): F.expr(text) for number, text in enumerate(self.texts) if text not in left_out}
 
-    def seen(self, measured: Mapping[str, Any]) -> dict[int, Seen]:
+    def told(self, facts: Facts) -> dict[str, Any]:
+        """The aggregates that files tell."""
+        found = {}
+        for text in (text for text in self.texts if text in self.proofs):
+            with suppress(Unproven):
+                found[text] = self.proofs[text](facts)
+        return found
+
+    def measured(self, measured: Mapping[str, Any]) -> dict[str, Any]:
+        """The aggregates that Spark was asked for, by their SQL."""
+        names = {text: MEASURE.format(number) for number, text in enumerate(self.texts)}
+        return {text: measured[name] for text, name in names.items() if name in measured}
+
+    def seen(self, values: Mapping[str, Any]) -> dict[int, Seen]:
         """What was seen, by the places of the expectations; without any row nothing was measured."""
-        values = {text: measured.get(MEASURE.format(number)) for number, text in enumerate(self.texts)}
         return {**self.known, **{place: _seen(each, values) for place, each in self.counted.items()}}
+
+    def open(self, values: Mapping[str, Any]) -> Plan:
+        """The same of the expectations that these values do not tell of."""
+        left = {place: each for place, each in self.counted.items() if any(text not in values for text in each.texts)}
+        return self.only(left)
+
+    def only(self, places: Container[int]) -> Plan:
+        """The same of the expectations at these places."""
+        counted = {place: each for place, each in self.counted.items() if place in places}
+        return Plan(self.rows, counted, {place: each for place, each in self.known.items() if place in places}, self.proofs)
 
     def without(self, problems: Mapping[int, str]) -> Plan:
         """The same without expectations that cannot be evaluated, for these reasons."""
         left = {place: each for place, each in self.counted.items() if place not in problems}
-        return Plan(self.rows, left, {**self.known, **{place: Seen(error=reason) for place, reason in problems.items()}})
+        known = {**self.known, **{place: Seen(error=reason) for place, reason in problems.items()}}
+        return Plan(self.rows, left, known, self.proofs)
 
 
 def _seen(each: Counted, values: Mapping[str, Any]) -> Seen:
-    elements = int(values[each.elements] or 0)
+    elements = int(values.get(each.elements) or 0)
     if each.unexpected:
-        missing = int(values[each.missing] or 0) if each.missing else 0
-        return Seen(elements, missing, int(values[each.unexpected] or 0))
+        missing = int(values.get(each.missing) or 0) if each.missing else 0
+        return Seen(elements, missing, int(values.get(each.unexpected) or 0))
     if each.value is None:
         return Seen(elements, value=elements)
-    value = values[each.value]
-    if value is None and each.present and values[each.present]:
+    value = values.get(each.value)
+    if value is None and each.present and values.get(each.present):
         return Seen(error="the result is too large for its type")
     return Seen(elements, value=value)
 
 
-def plan(suite: Suite, rows: Rows) -> Plan:
-    """What is to be counted of rows. What no row is needed for is known at once; what needs all rows at once is not in it."""
+def plan(suite: Suite, rows: Rows, told_of: Collection[str] = ()) -> Plan:
+    """What is to be counted of rows. What no row is needed for is known at once; what needs all rows at once is not in it.
+
+    `told_of` are columns of which files tell something that hold these rows, all of them and no others.
+    """
     counted: dict[int, Counted] = {}
     known: dict[int, Seen] = {}
+    proofs: dict[str, Proof] = {}
     for place, expectation in enumerate(suite.expectations):
         try:
             match expectation.spec.level:
@@ -97,9 +133,22 @@ def plan(suite: Suite, rows: Rows) -> Plan:
                 case "whole":
                     for name in expectation.columns:
                         rows.column(name)
+            if told_of and place in counted and proving.provable(expectation, rows, told_of):
+                proofs |= _proofs(expectation, rows, counted[place])
         except Invalid as error:
             known[place] = Seen(error=str(error))
-    return Plan(rows, counted, known)
+    return Plan(rows, counted, known, proofs)
+
+
+def _proofs(expectation: Expectation, rows: Rows, counted: Counted) -> dict[str, Proof]:
+    """How files may tell the aggregates of an expectation."""
+    found = {
+        counted.elements: lambda facts: facts.rows,
+        counted.missing: proving.missing(expectation),
+        counted.unexpected: proving.unexpected(expectation, rows) if counted.unexpected else None,
+        counted.value: proving.value(expectation, rows) if counted.value else None,
+    }
+    return {text: proof for text, proof in found.items() if text and proof}
 
 
 def _of_rows(expectation: Expectation, rows: Rows) -> Counted:
@@ -196,6 +245,26 @@ def probed(frame: DataFrame, made: Plan, suite: Suite) -> Plan:
     found = {place: reason_of(partial(compute, each.texts)) for place, each in free.items()}
     problems = {place: reason for place, reason in found.items() if reason}
     return made.without(problems) if problems else made
+
+
+def count(frame: DataFrame, planned: Plan, suite: Suite, told: Mapping[str, Any]) -> tuple[Plan, dict[str, Any]]:
+    """All aggregates that are not told, in one job; again without those by which Spark fails."""
+    if not planned.open(told).counted:
+        return planned, {}
+    try:
+        return planned, _aggregated(frame, planned, told)
+    except Exception:
+        left = probed(frame, planned, suite)
+        if left is planned:
+            raise
+        return left, _aggregated(frame, left, told) if left.open(told).counted else {}
+
+
+def _aggregated(frame: DataFrame, planned: Plan, told: Mapping[str, Any]) -> dict[str, Any]:
+    wanted = planned.measures(told)
+    types = observe.types(frame, wanted)
+    row = frame.agg(*observe.measures(wanted, types)).collect()[0].asDict()
+    return planned.measured(observe.measured(row, types, row["rows"]))
 
 
 def _is_free(expectation: Expectation) -> bool:

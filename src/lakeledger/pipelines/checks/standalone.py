@@ -8,16 +8,17 @@ from datetime import datetime
 from typing import TYPE_CHECKING, Any
 
 from lakeledger.commit import commit
-from lakeledger.pipelines import Context, observe
+from lakeledger.pipelines import Context
 from lakeledger.pipelines.checks import samples, whole
 from lakeledger.pipelines.checks.conditions import Rows
-from lakeledger.pipelines.checks.counting import Plan, plan, probed, settled
+from lakeledger.pipelines.checks.counting import count, plan, settled
+from lakeledger.pipelines.checks.proving import Facts
 from lakeledger.pipelines.checks.watching import made
 from lakeledger.pipelines.read import read
 from lakeledger.quality import QualityFailed, Suite, SuiteResult
 from lakeledger.quality.store import found
 from lakeledger.runs import Fence
-from lakeledger.tables import View
+from lakeledger.tables import View, store
 from lakeledger.tables.schema import normalise
 
 if TYPE_CHECKING:
@@ -27,42 +28,41 @@ __all__ = ["QualityFailed", "check_view", "evaluate", "keep"]
 
 
 def evaluate(
-    context: Context, frame: DataFrame, suite: Suite, table: str, scope: Mapping[str, Any] | None = None, now: datetime | None = None
+    context: Context,
+    frame: DataFrame,
+    suite: Suite,
+    table: str,
+    scope: Mapping[str, Any] | None = None,
+    now: datetime | None = None,
+    facts: Facts | None = None,
 ) -> SuiteResult:
-    """What a suite finds in a frame; nothing is kept. `table` is what the frame is called, `now` when it is looked at, if not now."""
+    """What a suite finds in a frame; nothing is kept. `table` is what the frame is called, `now` when it is looked at, if not now.
+
+    `facts` are what the files say that hold all its rows.
+    """
     rows = Rows(normalise(frame.schema.jsonValue()))
-    planned, measured = _measured(frame, settled(frame, plan(suite, rows)), suite)
-    seen = planned.seen(measured)
+    planned = settled(frame, plan(suite, rows, rows.names if facts is not None else ()))
+    told = planned.told(facts) if facts is not None else {}
+    planned, measured = count(frame, planned, suite, told)
+    seen = planned.seen({**told, **measured})
     seen |= whole.look(context, suite, frame, rows, seen)
     failing = {place: suite.expectations[place] for place, each in seen.items() if each.unexpected and not each.sample}
     sampled = samples.taken(frame, failing, rows)
     return made(context, suite, table, seen, sampled, scope or {"rows": "frame"}, now)
 
 
-def _measured(frame: DataFrame, planned: Plan, suite: Suite) -> tuple[Plan, Mapping[str, Any]]:
-    """All aggregates, in one job; again without those by which Spark fails."""
-    if not planned.counted:
-        return planned, {}
-    try:
-        return planned, _aggregated(frame, planned)
-    except Exception:
-        left = probed(frame, planned, suite)
-        if left is planned:
-            raise
-        return left, _aggregated(frame, left) if left.counted else {}
-
-
-def _aggregated(frame: DataFrame, planned: Plan) -> Mapping[str, Any]:
-    wanted = planned.measures()
-    types = observe.types(frame, wanted)
-    row = frame.agg(*observe.measures(wanted, types)).collect()[0].asDict()
-    return observe.measured(row, types, row["rows"])
-
-
 def check_view(context: Context, view: View, suite: Suite) -> SuiteResult:
     """What a suite finds in a table at a version; nothing is kept."""
     scope = {"rows": "table", "version": view.version}
-    return evaluate(context, read(context.spark, view), suite, str(view.table.name), scope)
+    return evaluate(context, read(context.spark, view), suite, str(view.table.name), scope, facts=_facts(context, view))
+
+
+def _facts(context: Context, view: View) -> Facts | None:
+    """What the ledger knows of the view's files; None if it has changed since."""
+    paths = set(view.file_paths)
+    with context.store.read() as tx:
+        files = [file for file in store.files_at(tx, view.table, view.version) if file.file_path in paths]
+    return Facts.of(((file.row_count, file.column_bounds) for file in files), view.schema) if len(files) == len(paths) else None
 
 
 def keep(context: Context, result: SuiteResult, fence: Fence, version: int | None = None) -> SuiteResult:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import logging
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Collection, Mapping, Sequence
 from dataclasses import replace
 from datetime import datetime
 from typing import TYPE_CHECKING, Any
@@ -11,16 +11,19 @@ from typing import TYPE_CHECKING, Any
 from lakeledger import clock
 from lakeledger.commit import Effect
 from lakeledger.errors import Invalid
-from lakeledger.pipelines import Context, bad_rows
+from lakeledger.lake import open_format
+from lakeledger.pipelines import Context, bad_rows, observe
 from lakeledger.pipelines.apply import AS_GIVEN, Look, Refused, Saved, Write
 from lakeledger.pipelines.checks import samples, whole
 from lakeledger.pipelines.checks.conditions import Rows
-from lakeledger.pipelines.checks.counting import Plan, plan, probed, settled
+from lakeledger.pipelines.checks.counting import Plan, count, plan, probed, settled
+from lakeledger.pipelines.checks.proving import Facts
 from lakeledger.pipelines.checks.rules import rows_of
 from lakeledger.quality import Suite, SuiteResult
 from lakeledger.quality.store import found
 from lakeledger.quality.verdict import Seen, judge
 from lakeledger.sync.masking import Masking
+from lakeledger.tables import Layout, store
 
 if TYPE_CHECKING:
     from pyspark.sql import DataFrame
@@ -92,12 +95,27 @@ class _Watch:
     def _is_as_given(self) -> bool:
         return self._spec.mode in AS_GIVEN
 
+    @property
+    def _are_all_in_files(self) -> bool:
+        """Whether the files just written hold the rows that expectations are about, all of them and no others."""
+        return self._is_as_given and not self._suite.rules
+
+    def _told_of(self, rows: Rows) -> Collection[str]:
+        """The columns of which the files will tell something."""
+        if not self._are_all_in_files:
+            return ()
+        with self._context.store.read() as tx:
+            table = store.find(tx, self._spec.table)
+            known = store.metadata(tx, table) if table else None
+        format_ = self._spec.format or (store.layout_of(known).format if known else Layout().format)
+        return () if open_format(format_).needs_observed_bounds else observe.bounded(rows.schema, ())
+
     def look(self, frame: DataFrame) -> Look:
         """What is to be measured, and set aside."""
         inner = self._inner.look(frame) if self._inner.look else Look()
         rows, helpers = rows_of(frame, self._spec)
         whole_frame = frame.withColumns(helpers) if helpers else frame
-        self._plan = settled(whole_frame, plan(self._suite, rows).without(self._problems))
+        self._plan = settled(whole_frame, plan(self._suite, rows, self._told_of(rows)).without(self._problems))
         # Rows that are set aside, and those of a merge, cannot be found in the table's files again.
         sampled = {
             place: each
@@ -134,13 +152,25 @@ class _Watch:
         return [*judged, found(result, source=source)]
 
     def _result(self, saved: Saved) -> SuiteResult:
-        seen = self._plan.seen(saved.measured)
         rows = replace(self._plan.rows, looked=None, unset=None) if self._is_as_given else self._plan.rows
         again = _Once(saved.read)
+        seen = self._seen(saved, again, rows)
         if any(each.spec.level == "whole" for each in self._suite.expectations):
             seen |= whole.look(self._context, self._suite, again(), rows, seen)
         sampled = self._samples(seen, saved.measured, again, rows)
         return made(self._context, self._suite, str(self._spec.table), seen, sampled, {"rows": "load"})
+
+    def _seen(self, saved: Saved, again: _Once, rows: Rows) -> dict[int, Seen]:
+        """What was measured on the way, what the files say, and what has to be counted in them because they do not."""
+        values = self._plan.measured(saved.measured)
+        if self._are_all_in_files:
+            values |= self._plan.told(Facts([(file.rows, file.bounds) for file in saved.files], saved.columns))
+        seen, left = self._plan.seen(values), self._plan.open(values)
+        if saved.files and left.counted and (frame := again()) is not None:
+            anew = settled(frame, plan(self._suite, rows).only(left.counted))
+            anew, counted = count(frame, anew, self._suite, {})
+            seen |= anew.seen(counted)
+        return seen
 
     def _samples(self, seen: Mapping[int, Seen], measured: Mapping[str, Any], again: _Once, rows: Rows) -> dict[int, tuple[str, ...]]:
         """Some unexpected values: of the pass if it kept one, else out of the files, which only that which failed is looked up in."""
