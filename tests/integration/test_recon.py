@@ -5,7 +5,7 @@ from __future__ import annotations
 import hashlib
 import random
 import struct
-from collections.abc import Callable
+from collections.abc import Callable, Iterable, Iterator
 from datetime import UTC, date, datetime, timedelta, tzinfo
 from decimal import Decimal
 from pathlib import Path
@@ -15,10 +15,14 @@ import pytest
 
 from integration.source_database import Shop
 from lakeledger import Invalid, Ledger
-from lakeledger.recon import Reconciliation, Report, Result, Status
-from lakeledger.recon.canonical import Column, Pair, encode, row_text
+from lakeledger.recon import Reconciliation, Report, Result, Status, record_hash
+from lakeledger.recon.canonical import Column, Pair, encode, pair, row_text
+from lakeledger.recon.digests import digest, total
+from lakeledger.recon.documents import of_mapping
 from lakeledger.recon.postgres_sql import PostgresSql
+from lakeledger.recon.sides import How, open_side
 from lakeledger.recon.spark_sql import SparkSql
+from lakeledger.recon.splits import ByHash
 
 if TYPE_CHECKING:
     from pyspark.sql import SparkSession
@@ -476,6 +480,57 @@ def test_canonical_texts_and_digests_of_postgres_and_spark_are_those_of_an_oracl
     frame = spark.createDataFrame(plain, schema).selectExpr(*texts_of)
     asked_of = [f"{text} as c{at}" for at, text in enumerate([*(ours.canonical(each) for each in pairs), ours.digest(pairs)])]
     assert sorted((tuple(row) for row in frame.selectExpr(*asked_of).collect()), key=repr) == sorted(wanted, key=repr)
+
+    # Nobody but PostgreSQL says what its hashes are.
+    hashed = shop.connection.execute(f"select {theirs.hash(pairs)} from canon".encode()).fetchall()
+    values = [f"{text} as c{at}" for at, text in enumerate(ours.hashed_values(pairs))]
+    summed = frame.selectExpr("monotonically_increasing_id() as part", *values).mapInArrow(
+        record_hash.sums, "part bigint, number bigint, high bigint, low bigint"
+    )
+    found = [(row["number"], total((row["high"], row["low"]))) for row in summed.collect()]
+    assert sorted(found) == sorted((1, each) for (each,) in hashed)
+
+
+@pytest.mark.parametrize("hows", [("postgres", "md5"), ("spark", "md5")])
+def test_a_value_that_moves_to_another_column_or_another_row_is_seen(sqlite_lake: Ledger, shop: Shop, hows: tuple[How, ...]) -> None:
+    moved: dict[str, list[tuple[Any, ...]]] = {
+        "same": [(1, "a", None, 5), (2, "b", "c", None)],
+        "column": [(1, None, "a", 5), (2, "b", "c", None)],
+        "row": [(1, "b", None, 5), (2, "a", "c", None)],
+        "zero": [(1, "a", None, 5), (2, "b", "c", 0)],
+        "empty": [(1, "a", "", 5), (2, "b", "c", None)],
+        "twice": [(1, "a", None, 5), (2, "b", "c", None), (2, "b", "c", None)],
+    }
+    rows = [(name, *row) for name, rows in moved.items() for row in rows]
+    if "postgres" in hows:
+        shop.do("create table moved (name text, id bigint, x text, y text, n int)")
+        with shop.connection.cursor() as cursor:
+            cursor.executemany(b"insert into moved values (%s, %s, %s, %s, %s)", rows)
+    else:
+        sqlite_lake.overwrite(sqlite_lake.spark.createDataFrame(rows, "name string, id bigint, x string, y string, n int"), "moved")
+    source = of(shop, "moved") if "postgres" in hows else "moved"
+    with open_side(sqlite_lake.context(), "source", of_mapping(declared(source, "any", "checksum")).source) as side:
+        name, *pairs = (pair(each, each) for each in side.columns())
+        for how in hows:
+            found = digest(side, pairs, ByHash((name,), 1 << 30), (), None, how)
+            assert len(set(found.values())) == len(moved), (how, found)
+
+
+def test_workers_without_numpy_digest_by_md5(
+    sqlite_lake: Ledger, shop: Shop, monkeypatch: pytest.MonkeyPatch, caplog: pytest.LogCaptureFixture
+) -> None:
+    def broken(batches: Iterable[Any]) -> Iterator[Any]:
+        for _ in batches:
+            raise ModuleNotFoundError("No module named 'numpy'")
+        yield
+
+    monkeypatch.setattr(record_hash, "sums", broken)
+    shop.do("create table plain as select g::bigint as id, g::text as name from generate_series(1, 50) g")
+    sqlite_lake.overwrite(sqlite_lake.spark.range(1, 51).selectExpr("id", "if(id = 7, 'x', string(id)) as name"), "plain")
+    with caplog.at_level("INFO"):
+        report = sqlite_lake.recon.run(declared(of(shop, "plain"), "plain", "checksum"))
+    assert [(each.status, each.difference) for each in report.results] == [("fail", 1)]
+    assert "rows are digested by md5" in caplog.text
 
 
 def _pair(name: str, kind: Any, postgres: str, spark: str) -> Pair:

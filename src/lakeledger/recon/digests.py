@@ -12,7 +12,8 @@ from typing import Any, TypeVar
 from lakeledger import codec
 from lakeledger.recon.canonical import Pair
 from lakeledger.recon.model import Probe
-from lakeledger.recon.sides import Side
+from lakeledger.recon.sides import How, Side, SparkSide, both_hash
+from lakeledger.recon.spark_sql import HALF
 from lakeledger.recon.splits import ByHash, ByPeriod, ByRange, Inside, Split, count_parts
 
 T = TypeVar("T")
@@ -71,19 +72,24 @@ def both(sides: tuple[Side, Side], ask: Callable[[Side], T]) -> tuple[T, T]:
         return asked[0].result(), asked[1].result()
 
 
-def digest(side: Side, pairs: Sequence[Pair], split: Split | None, scope: Sequence[Inside], timeout: float | None) -> Digests:
+def digest(
+    side: Side, pairs: Sequence[Pair], split: Split | None, scope: Sequence[Inside], timeout: float | None, how: How = "md5"
+) -> Digests:
     """How many rows each part has and what their digests add up to: one question, of which every part is a row of the answer."""
     sql = side.sql
-    part = sql.split(split) if split else "0"
-    query = (
-        f"select {part} as part, count(*) as number, {', '.join(sql.digest_sums(pairs))} from {side.relation}{sql.where(scope)} group by 1"
-    )
-    return {row[0]: (int(row[1]), total(row[2:])) for row in side.all(query, timeout)}
+    part, rows = sql.split(split) if split else "0", f"from {side.relation}{sql.where(scope)}"
+    if how == "postgres" and isinstance(side, SparkSide):
+        values = ", ".join(f"{each} as c{at}" for at, each in enumerate(side.sql.hashed_values(pairs)))
+        answer = side.hash_sums(f"select {part} as part, {values} {rows}", timeout)
+    else:
+        sums = sql.digest_sums(pairs) if how == "md5" else sql.hash_sums(pairs)
+        answer = side.all(f"select {part} as part, count(*) as number, {', '.join(sums)} {rows} group by 1", timeout)
+    return {row[0]: (int(row[1]), total(row[2:])) for row in answer}
 
 
 def total(sums: Sequence[Any]) -> int:
     """The sum of digests, from one number, or from those of their upper and lower halves."""
-    return int(sums[0]) if len(sums) == 1 else (int(sums[0]) << 30) + int(sums[1])
+    return int(sums[0]) if len(sums) == 1 else (int(sums[0]) << HALF) + int(sums[1])
 
 
 def drill(
@@ -112,6 +118,7 @@ class _Drill:
 
     def __init__(self, sides: tuple[Side, Side], pairs: Sequence[Pair], keys: tuple[Pair, ...], most: int, timeout: float | None) -> None:
         self.sides, self.pairs, self.keys, self.most, self.timeout = sides, pairs, keys, most, timeout
+        self.how = both_hash(sides)
         self.scope: list[Inside] = []
         self.named: list[dict[str, Any]] = []
         self.drilled: Drilled | None = None
@@ -188,7 +195,7 @@ class _Drill:
         )  # fmt: skip
 
     def _digests(self, split: Split, scope: Sequence[Inside]) -> tuple[Digests, Digests]:
-        found = both(self.sides, lambda side: digest(side, self.pairs, split, scope, self.timeout))
+        found = both(self.sides, lambda side: digest(side, self.pairs, split, scope, self.timeout, self.how))
         for at, each in enumerate(found):
             self.digested[at] += sum(count for count, _ in each.values())
         return found

@@ -6,6 +6,7 @@ A side sees one state of its rows from beginning to end: one transaction of Post
 # ruff: noqa: S608 - SQL of quoted names and of expressions of our own
 from __future__ import annotations
 
+import logging
 import threading
 from collections.abc import Iterator
 from contextlib import ExitStack, contextmanager
@@ -20,6 +21,7 @@ from lakeledger.pipelines.read import read
 from lakeledger.pipelines.remote import is_remote
 from lakeledger.pipelines.sources import Seen, Source
 from lakeledger.pipelines.translating import translating
+from lakeledger.recon import record_hash
 from lakeledger.recon.canonical import Column
 from lakeledger.recon.columns import of_postgres, of_spark
 from lakeledger.recon.postgres_sql import PostgresSql
@@ -33,8 +35,17 @@ if TYPE_CHECKING:
     from lakeledger.pipelines.sources.jdbc import JdbcSource
 
 Role = Literal["source", "target"]
+# How rows become numbers: by hashes of PostgreSQL, by those of Spark, or, which costs several times as much, by what all engines have.
+How = Literal["postgres", "spark", "md5"]
+# Since then it has hashes with seeds.
+HASHES_SINCE = 110_000
+# The more rows of a batch, the less each costs.
+BATCH_CONF = {"spark.sql.execution.arrow.maxRecordsPerBatch": "100000"}
+_log = logging.getLogger(__name__)
 # How many runs that made a table are named with a result.
 MOST_RUNS = 20
+# The halves of PostgreSQL's hash of 'a' with the seed 1.
+_OF_A = (774218978, 3037215811)
 # How often what took too long is cancelled until it is over.
 CANCEL_SECONDS = 0.1
 
@@ -81,6 +92,10 @@ class Side(Protocol):
         """How many rows it has, roughly."""
         ...
 
+    def hashes(self, how: How) -> bool:
+        """Whether it can digest rows so."""
+        ...
+
 
 @dataclass(frozen=True)
 class PostgresSide:
@@ -114,6 +129,10 @@ class PostgresSide:
                     raise
                 raise TimedOut(f"{self._database.address} took longer than {timeout_seconds:g} s, and was cancelled") from None
 
+    def hashes(self, how: How) -> bool:
+        version = self._asks.connection.info.server_version
+        return how == "md5" or (how == "postgres" and self.sql.is_utf8 and version >= HASHES_SINCE)
+
     def estimate(self) -> int:
         with self._lock, self._database.translated():
             return self._asks.estimate(f"select 1 from {self.relation}") or 0
@@ -136,6 +155,32 @@ class SparkSide:
     def all(self, query: str, timeout_seconds: float | None = None) -> list[tuple[Any, ...]]:
         with self._lock, translating(), self._within(timeout_seconds):
             return [tuple(row) for row in self._session.sql(query).collect()]
+
+    def hashes(self, how: How) -> bool:
+        """PostgreSQL's hashes are computed in workers: whether they have what that needs is tried."""
+        if how != "postgres":
+            return True
+        try:
+            return [tuple(row) for row in self._hashed("select 1L as part, 'a' as c0").collect()] == [(1, 1, *_OF_A)]
+        except Exception as error:  # noqa: BLE001 - if Spark is gone, the next question says so
+            _log.info("rows are digested by md5, because Spark's workers cannot do it otherwise: %s", error)
+            return False
+
+    def hash_sums(self, query: str, timeout_seconds: float | None = None) -> list[tuple[Any, ...]]:
+        """For each part, the first column of a query, how many rows it has and what their hashes add up to. Raises TimedOut."""
+        with self._lock, translating(), self._within(timeout_seconds):
+            return [tuple(row) for row in self._hashed(query).collect()]
+
+    def _hashed(self, query: str) -> DataFrame:
+        from pyspark import cloudpickle
+
+        cloudpickle.register_pickle_by_value(record_hash)  # type: ignore[no-untyped-call]  # it has no types
+        frame = self._session.sql(query)
+        part = frame.schema[0].dataType.simpleString()
+        made = frame.mapInArrow(record_hash.sums, f"part {part}, number bigint, high bigint, low bigint")
+        return (
+            made.groupBy("part").agg({"number": "sum", "high": "sum", "low": "sum"}).select("part", "sum(number)", "sum(high)", "sum(low)")
+        )
 
     def estimate(self) -> int:
         if self.about.rows is not None:
@@ -193,6 +238,12 @@ class _Watch:
             self._session.interruptTag(self._tag) if is_remote(self._session) else self._session.interruptAll()
 
 
+def both_hash(sides: tuple[Side, Side]) -> How:
+    """How both sides digest rows: as the quickest of what both can."""
+    hows: tuple[How, ...] = ("spark", "postgres")
+    return next((how for how in hows if all(side.hashes(how) for side in sides)), "md5")
+
+
 @contextmanager
 def open_side(context: Context, role: Role, declared: Any) -> Iterator[Side]:
     """One side, for as long as the block lasts. Raises Invalid, NotFound, Forbidden or Unavailable."""
@@ -210,6 +261,8 @@ def open_side(context: Context, role: Role, declared: Any) -> Iterator[Side]:
         session = context.sessions.new(context.spark)
         with translating():
             about, frame = _framed(stack, context, role, config, session)
+            for key, value in BATCH_CONF.items():
+                session.conf.set(key, value)
             name = f"recon_{clock.new_id()[-12:]}"
             frame.createOrReplaceTempView(name)
         stack.callback(session.catalog.dropTempView, name)

@@ -11,7 +11,7 @@ from lakeledger.recon.canonical import EPOCH_DAYS, EPOCH_MICROS, WINDOWS, Column
 from lakeledger.recon.splits import ByHash, ByPeriod, ByRange, Inside, Split, period_ends, runs
 
 # Sums of halves of digests: those of whole ones would not fit into 64 bits.
-HALF = 30
+HALF = 32
 
 
 @dataclass(frozen=True)
@@ -63,7 +63,30 @@ class SparkSql:
     def digest_sums(self, pairs: Sequence[Pair]) -> list[str]:
         """What the digests of rows add up to, as columns of which `digest_sum` makes one number."""
         digest = self.digest(pairs)
-        return [f"sum(shiftright({digest}, {HALF}))", f"sum({digest} & {2**HALF - 1})"]
+        return [f"sum(shiftright({digest}, {HALF}))", f"sum({digest} & {2**HALF - 1}L)"]
+
+    def hash_sums(self, pairs: Sequence[Pair]) -> list[str]:
+        """The same of hashes of Spark's own, which no other engine has. They leave NULL out, so which values are NULL is hashed, too."""
+        digest = f"xxhash64({', '.join(f'{self.canonical(each)}, isnull({self.name(each)})' for each in pairs)})"
+        return [f"sum(shiftright({digest}, {HALF}))", f"sum({digest} & {2**HALF - 1}L)"]
+
+    def hashed_values(self, pairs: Sequence[Pair]) -> list[str]:
+        """The values of a row as those that PostgreSQL hashes, see `record_hash`."""
+        return [self._hashed(each) for each in pairs]
+
+    def _hashed(self, pair: Pair) -> str:
+        x = self.name(pair)
+        match pair.kind:
+            case "number" if pair.is_integer:
+                return f"cast({x} as bigint)"
+            case "float":
+                return f"cast({x} as double)"
+            case "boolean":
+                return f"cast(cast({x} as int) as bigint)"
+            case "timestamp" | "timestamp_ntz":
+                return f"{_micros(pair.kind, x)} - {EPOCH_MICROS}L"
+            case _:
+                return self.canonical(pair)
 
     def split(self, split: Split) -> str:
         """The part that a row is in."""
