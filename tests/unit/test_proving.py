@@ -17,7 +17,9 @@ from lakeledger.pipelines.checks.proving import Facts
 from lakeledger.quality import Suite
 
 TYPES = ("integer", "integer", "double", "string", "date", "decimal(10,2)")
-SCHEMA: dict[str, Any] = {"fields": [{"name": name, "type": type_, "physical_name": name} for name, type_ in zip(NAMES, TYPES, strict=True)]}
+SCHEMA: dict[str, Any] = {
+    "fields": [{"name": name, "type": type_, "physical_name": name} for name, type_ in zip(NAMES, TYPES, strict=True)]
+}
 
 
 def bounds(rows: list[Row]) -> dict[str, dict[str, Any]]:
@@ -79,7 +81,9 @@ def test_files_tell_what_follows_from_counts_and_bounds(declared: dict[str, Any]
     assert (not planned.open(planned.told(facts_of(ORDERS))).counted) == is_told
 
 
-@pytest.mark.parametrize(("least", "is_told"), [("2026-01-31T11:00:00", False), ("2026-01-30T00:00:00", True), ("2026-01-31T12:00:00Z", True)])
+@pytest.mark.parametrize(
+    ("least", "is_told"), [("2026-01-31T11:00:00", False), ("2026-01-30T00:00:00", True), ("2026-01-31T12:00:00Z", True)]
+)
 def test_a_time_without_a_zone_is_proven_only_where_every_zone_agrees(least: str, is_told: bool) -> None:
     schema = {"fields": [{"name": "at", "type": "timestamp", "physical_name": "at"}]}
     facts = Facts.of([(1, {"at": {"nulls": 0, **bound("min", datetime(2026, 1, 31, 12, tzinfo=UTC))}})], schema)
