@@ -11,9 +11,9 @@ from typing import TYPE_CHECKING, Any
 
 from lakeledger import codec
 from lakeledger.errors import Invalid, Unavailable
-from lakeledger.pipelines.checks.columns import seen_of_columns
 from lakeledger.pipelines import observe
 from lakeledger.pipelines.checks import proving
+from lakeledger.pipelines.checks.columns import seen_of_columns
 from lakeledger.pipelines.checks.conditions import Rows, condition, looked_at, told
 from lakeledger.pipelines.checks.proving import Facts, Proof, Unproven
 from lakeledger.pipelines.translating import explain, translated

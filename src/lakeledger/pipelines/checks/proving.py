@@ -1,4 +1,4 @@
-"""What files say of themselves can decide an expectation: how many rows and NULLs they hold, and between which values. Then no row is looked at."""
+"""What files say of themselves, how many rows and NULLs they hold and between which values, decides expectations without a look at rows."""
 
 from __future__ import annotations
 
@@ -25,7 +25,7 @@ FLOATING = ("float", "double")
 _ORDERED = ("number", "decimal", "date", "timestamp", "timestamp_ntz")
 
 
-class Unproven(Exception):  # noqa: N818 - no error, but an answer
+class Unproven(Exception):
     """The files do not say it."""
 
 
@@ -109,19 +109,23 @@ def unexpected(expectation: Expectation, rows: Rows) -> Proof | None:
     """How many rows are unexpected, if they can be proven to be none, or NULLs alone; None where it would be no wonder if they cannot."""
     if len(expectation.columns) != 1:
         return None
-    name, column, given = expectation.columns[0], rows.column(expectation.columns[0]), expectation.parameters
-    match expectation.kind:
-        case "not_null":
-            return lambda facts: facts.nulls(name)
-        case "null":
-            return lambda facts: facts.rows - facts.nulls(name)
-        case _ if expectation.mostly not in (None, 1) or expectation.max_unexpected:
-            return None
-        case "between" if column.family in _ORDERED and not (column.type in FLOATING and given.get("max") is not None):
-            return partial(_none_but_nulls, name=name, column=column, expectation=expectation, bounds=given)
-        case "in_set" if column.type in WHOLE_NUMBERS and (bounds := _without_gaps(given["values"])):
-            return partial(_none_but_nulls, name=name, column=column, expectation=expectation, bounds=bounds)
-    return None
+    name, column = expectation.columns[0], rows.column(expectation.columns[0])
+    if expectation.kind == "not_null":
+        return lambda facts: facts.nulls(name)
+    if expectation.kind == "null":
+        return lambda facts: facts.rows - facts.nulls(name)
+    bounds = _bounds(expectation, column)
+    return partial(_none_but_nulls, name=name, column=column, expectation=expectation, bounds=bounds) if bounds else None
+
+
+def _bounds(expectation: Expectation, column: Column) -> Mapping[str, Any] | None:
+    """Between which values all have to lie; None if that is not all that is expected, or if some may lie elsewhere."""
+    given = expectation.parameters
+    if expectation.mostly not in (None, 1) or expectation.max_unexpected:
+        return None
+    if expectation.kind == "between" and column.family in _ORDERED:
+        return None if column.type in FLOATING and given.get("max") is not None else given
+    return _without_gaps(given["values"]) if expectation.kind == "in_set" and column.type in WHOLE_NUMBERS else None
 
 
 def _without_gaps(values: Sequence[Any]) -> Mapping[str, int] | None:
