@@ -86,6 +86,7 @@ def phases(ledger: Ledger, source: Mapping[str, object]) -> None:
     from lakeledger.recon.checks import Sides
     from lakeledger.recon.digests import both, digest
     from lakeledger.recon.documents import of_mapping
+    from lakeledger.recon.file_hash import Asked
     from lakeledger.recon.sides import both_hash, open_side
     from lakeledger.recon.splits import ByRange
 
@@ -95,11 +96,12 @@ def phases(ledger: Ledger, source: Mapping[str, object]) -> None:
         sides = Sides(ours, theirs, (ours.columns(), theirs.columns()), declared, ledger.sync.masking)
         pairs, rows = agree(*sides.columns), theirs.estimate()
         split = ByRange.of(sides.pair("id"), 1, rows, rows)
-        how = both_hash(sides.both)
-        alone = [seconds(lambda side=side: digest(side, pairs, split, (), None, how)) for side in sides.both]  # type: ignore[misc]
-        together = seconds(lambda: both(sides.both, lambda side: digest(side, pairs, split, (), None, how)))
+        asked = Asked(pairs, split)
+        how = both_hash(sides.both, asked)
+        alone = [seconds(lambda side=side: digest(side, asked, None, how)) for side in sides.both]  # type: ignore[misc]
+        together = seconds(lambda: both(sides.both, lambda side: digest(side, asked, None, how)))
     print(
-        f"  digests of {rows:,} rows: PostgreSQL alone {alone[0]:.2f} s, Spark alone {alone[1]:.2f} s, both at once {together:.2f} s",
+        f"  digests of {rows:,} rows: PostgreSQL alone {alone[0]:.2f} s, the table alone {alone[1]:.2f} s, both at once {together:.2f} s",
         flush=True,
     )
 

@@ -6,6 +6,7 @@ import hashlib
 import random
 import struct
 from collections.abc import Callable, Iterable, Iterator
+from dataclasses import replace
 from datetime import UTC, date, datetime, timedelta, tzinfo
 from decimal import Decimal
 from pathlib import Path
@@ -19,10 +20,11 @@ from lakeledger.recon import Reconciliation, Report, Result, Status, record_hash
 from lakeledger.recon.canonical import Column, Pair, encode, pair, row_text
 from lakeledger.recon.digests import digest, total
 from lakeledger.recon.documents import of_mapping
+from lakeledger.recon.file_hash import Asked, TableFiles
 from lakeledger.recon.postgres_sql import PostgresSql
-from lakeledger.recon.sides import How, open_side
+from lakeledger.recon.sides import How, SparkSide, open_side
 from lakeledger.recon.spark_sql import SparkSql
-from lakeledger.recon.splits import ByHash
+from lakeledger.recon.splits import ByHash, ByRange
 
 if TYPE_CHECKING:
     from pyspark.sql import SparkSession
@@ -491,6 +493,27 @@ def test_canonical_texts_and_digests_of_postgres_and_spark_are_those_of_an_oracl
     assert sorted(found) == sorted((1, each) for (each,) in hashed)
 
 
+def test_files_of_a_table_say_what_spark_says_of_them(sqlite_lake: Ledger, shop: Shop) -> None:
+    shop.do(MIXED)
+    shop.do(FILL)
+    mirrored(sqlite_lake, shop, "mixed", "mixed")
+    with open_side(sqlite_lake.context(), "target", of_mapping(declared(of(shop, "mixed"), "mixed", "checksum")).target) as side:
+        assert isinstance(side, SparkSide)
+        pairs = [pair(each, each) for each in side.columns() if each.kind != "binary"]
+        key = next(each for each in pairs if each.name == "id")
+        asked = Asked(pairs, ByRange(key, 100, 3900, 7))
+        assert side.files(asked)
+        from_files = digest(side, asked, None, "postgres")
+        assert len(from_files) == 543
+        assert _total(from_files) == 4000
+        assert side.files(Asked([pair(each, each) for each in side.columns()], asked.split)) is None  # bytes are Spark's
+        assert from_files == digest(replace(side, about=replace(side.about, files=None)), asked, None, "postgres")
+
+
+def _total(digests: dict[Any, tuple[int, int]]) -> int:
+    return sum(number for number, _ in digests.values())
+
+
 @pytest.mark.parametrize("hows", [("postgres", "md5"), ("spark", "md5")])
 def test_a_value_that_moves_to_another_column_or_another_row_is_seen(sqlite_lake: Ledger, shop: Shop, hows: tuple[How, ...]) -> None:
     moved: dict[str, list[tuple[Any, ...]]] = {
@@ -512,7 +535,7 @@ def test_a_value_that_moves_to_another_column_or_another_row_is_seen(sqlite_lake
     with open_side(sqlite_lake.context(), "source", of_mapping(declared(source, "any", "checksum")).source) as side:
         name, *pairs = (pair(each, each) for each in side.columns())
         for how in hows:
-            found = digest(side, pairs, ByHash((name,), 1 << 30), (), None, how)
+            found = digest(side, Asked(pairs, ByHash((name,), 1 << 30)), None, how)
             assert len(set(found.values())) == len(moved), (how, found)
 
 
@@ -525,6 +548,7 @@ def test_workers_without_numpy_digest_by_md5(
         yield
 
     monkeypatch.setattr(record_hash, "sums", broken)
+    monkeypatch.setattr(TableFiles, "can_sum", lambda *_: False)
     shop.do("create table plain as select g::bigint as id, g::text as name from generate_series(1, 50) g")
     sqlite_lake.overwrite(sqlite_lake.spark.range(1, 51).selectExpr("id", "if(id = 7, 'x', string(id)) as name"), "plain")
     with caplog.at_level("INFO"):

@@ -11,6 +11,7 @@ from typing import Any, TypeVar
 
 from lakeledger import codec
 from lakeledger.recon.canonical import Pair
+from lakeledger.recon.file_hash import Asked
 from lakeledger.recon.model import Probe
 from lakeledger.recon.sides import How, Side, SparkSide, both_hash
 from lakeledger.recon.spark_sql import HALF
@@ -72,19 +73,23 @@ def both(sides: tuple[Side, Side], ask: Callable[[Side], T]) -> tuple[T, T]:
         return asked[0].result(), asked[1].result()
 
 
-def digest(
-    side: Side, pairs: Sequence[Pair], split: Split | None, scope: Sequence[Inside], timeout: float | None, how: How = "md5"
-) -> Digests:
+def digest(side: Side, asked: Asked, timeout: float | None, how: How = "md5") -> Digests:
     """How many rows each part has and what their digests add up to: one question, of which every part is a row of the answer."""
-    sql = side.sql
-    part, rows = sql.split(split) if split else "0", f"from {side.relation}{sql.where(scope)}"
-    if how == "postgres" and isinstance(side, SparkSide):
-        values = ", ".join(f"{each} as c{at}" for at, each in enumerate(side.sql.hashed_values(pairs)))
-        answer = side.hash_sums(f"select {part} as part, {values} {rows}", timeout)
-    else:
-        sums = sql.digest_sums(pairs) if how == "md5" else sql.hash_sums(pairs)
-        answer = side.all(f"select {part} as part, count(*) as number, {', '.join(sums)} {rows} group by 1", timeout)
+    answer: Sequence[tuple[Any, ...]] | None = None
+    if how == "postgres" and isinstance(side, SparkSide) and (files := side.files(asked)):
+        answer = files.sums(side.sql.role, asked, timeout)
+    answer = _answer(side, asked, timeout, how) if answer is None else answer
     return {row[0]: (int(row[1]), total(row[2:])) for row in answer}
+
+
+def _answer(side: Side, asked: Asked, timeout: float | None, how: How) -> Sequence[tuple[Any, ...]]:
+    sql = side.sql
+    part, rows = sql.split(asked.split) if asked.split else "0", f"from {side.relation}{sql.where(asked.scope)}"
+    if how == "postgres" and isinstance(side, SparkSide):
+        values = ", ".join(f"{each} as c{at}" for at, each in enumerate(side.sql.hashed_values(asked.pairs)))
+        return side.hash_sums(f"select {part} as part, {values} {rows}", timeout)
+    sums = sql.digest_sums(asked.pairs) if how == "md5" else sql.hash_sums(asked.pairs)
+    return side.all(f"select {part} as part, count(*) as number, {', '.join(sums)} {rows} group by 1", timeout)
 
 
 def total(sums: Sequence[Any]) -> int:
@@ -118,7 +123,6 @@ class _Drill:
 
     def __init__(self, sides: tuple[Side, Side], pairs: Sequence[Pair], keys: tuple[Pair, ...], most: int, timeout: float | None) -> None:
         self.sides, self.pairs, self.keys, self.most, self.timeout = sides, pairs, keys, most, timeout
-        self.how = both_hash(sides)
         self.scope: list[Inside] = []
         self.named: list[dict[str, Any]] = []
         self.drilled: Drilled | None = None
@@ -195,7 +199,9 @@ class _Drill:
         )  # fmt: skip
 
     def _digests(self, split: Split, scope: Sequence[Inside]) -> tuple[Digests, Digests]:
-        found = both(self.sides, lambda side: digest(side, self.pairs, split, scope, self.timeout, self.how))
+        asked = Asked(self.pairs, split, scope)
+        how = both_hash(self.sides, asked)
+        found = both(self.sides, lambda side: digest(side, asked, self.timeout, how))
         for at, each in enumerate(found):
             self.digested[at] += sum(count for count, _ in each.values())
         return found

@@ -16,8 +16,9 @@ from lakeledger.errors import Invalid, LakeledgerError
 from lakeledger.pipelines import Context, references
 from lakeledger.recon import checks, store
 from lakeledger.recon.digests import both
+from lakeledger.recon.file_hash import TimedOut
 from lakeledger.recon.model import DIGESTED, MEASURED, Check, Outcome, Reconciliation, Result, Status
-from lakeledger.recon.sides import About, TimedOut, open_side
+from lakeledger.recon.sides import About, open_side
 from lakeledger.redaction import SHAPES, scrub_value
 from lakeledger.runs import ActiveRun, describe
 from lakeledger.sync.masking import Masking, excerpt

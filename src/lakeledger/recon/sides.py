@@ -11,10 +11,11 @@ import threading
 from collections.abc import Iterator
 from contextlib import ExitStack, contextmanager
 from dataclasses import dataclass, field
+from functools import cached_property
 from typing import TYPE_CHECKING, Any, Literal, Protocol
 
 from lakeledger import clock, codec
-from lakeledger.errors import Failed, Invalid
+from lakeledger.errors import Invalid
 from lakeledger.names import TableName, parse_name
 from lakeledger.pipelines import Context, sql_task
 from lakeledger.pipelines.read import read
@@ -24,6 +25,7 @@ from lakeledger.pipelines.translating import translating
 from lakeledger.recon import record_hash
 from lakeledger.recon.canonical import Column
 from lakeledger.recon.columns import of_postgres, of_spark
+from lakeledger.recon.file_hash import Asked, TableFiles, TimedOut
 from lakeledger.recon.postgres_sql import PostgresSql
 from lakeledger.recon.spark_sql import SparkSql
 from lakeledger.tables import View, store
@@ -50,10 +52,6 @@ _OF_A = (774218978, 3037215811)
 CANCEL_SECONDS = 0.1
 
 
-class TimedOut(Failed):
-    """A question took longer than it may, and was cancelled."""
-
-
 @dataclass(frozen=True)
 class About:
     """What a side is: for people, to be told from the other, and which ledger table with which runs it is."""
@@ -63,6 +61,7 @@ class About:
     table: TableName | None = None
     run_ids: tuple[str, ...] = ()
     rows: int | None = None
+    files: TableFiles | None = None
 
 
 class Side(Protocol):
@@ -92,8 +91,8 @@ class Side(Protocol):
         """How many rows it has, roughly."""
         ...
 
-    def hashes(self, how: How) -> bool:
-        """Whether it can digest rows so."""
+    def hashes(self, how: How, asked: Asked) -> bool:
+        """Whether it can digest rows so for a question."""
         ...
 
 
@@ -129,7 +128,7 @@ class PostgresSide:
                     raise
                 raise TimedOut(f"{self._database.address} took longer than {timeout_seconds:g} s, and was cancelled") from None
 
-    def hashes(self, how: How) -> bool:
+    def hashes(self, how: How, asked: Asked) -> bool:  # noqa: ARG002 - the same for all
         version = self._asks.connection.info.server_version
         return how == "md5" or (how == "postgres" and self.sql.is_utf8 and version >= HASHES_SINCE)
 
@@ -156,10 +155,18 @@ class SparkSide:
         with self._lock, translating(), self._within(timeout_seconds):
             return [tuple(row) for row in self._session.sql(query).collect()]
 
-    def hashes(self, how: How) -> bool:
-        """PostgreSQL's hashes are computed in workers: whether they have what that needs is tried."""
-        if how != "postgres":
-            return True
+    def hashes(self, how: How, asked: Asked) -> bool:
+        """PostgreSQL's hashes come from the files of a table, or from workers."""
+        return how != "postgres" or self.files(asked) is not None or self._workers_hash
+
+    def files(self, asked: Asked) -> TableFiles | None:
+        """The files of a table, if they alone answer a question."""
+        found = self.about.files
+        return found if found and found.can_sum(self.sql.role, asked) else None
+
+    @cached_property
+    def _workers_hash(self) -> bool:
+        """Whether Spark's workers have what they need: that is tried."""
         try:
             return [tuple(row) for row in self._hashed("select 1L as part, 'a' as c0").collect()] == [(1, 1, *_OF_A)]
         except Exception as error:  # noqa: BLE001 - if Spark is gone, the next question says so
@@ -238,10 +245,10 @@ class _Watch:
             self._session.interruptTag(self._tag) if is_remote(self._session) else self._session.interruptAll()
 
 
-def both_hash(sides: tuple[Side, Side]) -> How:
-    """How both sides digest rows: as the quickest of what both can."""
+def both_hash(sides: tuple[Side, Side], asked: Asked) -> How:
+    """How both sides digest rows for a question: as the quickest of what both can."""
     hows: tuple[How, ...] = ("spark", "postgres")
-    return next((how for how in hows if all(side.hashes(how) for side in sides)), "md5")
+    return next((how for how in hows if all(side.hashes(how, asked) for side in sides)), "md5")
 
 
 @contextmanager
@@ -303,7 +310,11 @@ def _about_table(context: Context, view: View) -> About:
     document = {"table": str(name), "version": view.version}
     is_current = view.version == view.table.current_version
     identity = codec.digest(["table", view.table.table_id, view.content_version])
-    return About(document, identity, parse_name(str(name)), tuple(_runs(context, view)), view.table.row_count if is_current else None)
+    runs = tuple(_runs(context, view))
+    if not is_current:
+        return About(document, identity, parse_name(str(name)), runs)
+    files = TableFiles(view, context.storage(view.table.location), view.table.total_size)
+    return About(document, identity, parse_name(str(name)), runs, view.table.row_count, files)
 
 
 def _runs(context: Context, view: View) -> list[str]:
