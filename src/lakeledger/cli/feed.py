@@ -68,7 +68,7 @@ def list_records(
     """
     times = {"since": moment_of(since), "until": moment_of(until)}
     with options.open() as ledger:
-        found = ledger.records.history(kind, table, limit, after, **times)
+        found = ledger.records.history(table, kind, limit=limit, after=after, **times)
     if options.as_json:
         show.print_json({"records": found, "next": found.next})
         return

@@ -103,8 +103,9 @@ class IngestionFacts:
             "table_version": made.version,
         }
         quality, extras = self.verdict.to_json() if self.verdict else None, dict(self.extras)
-        records.add(tx, records.NewRecord(target, context, "ingestion_volume", volume, PRODUCER, SCHEMA_VERSION, quality, extras))
-        records.add(tx, records.NewRecord(target, context, "ingestion_runtime", runtime, PRODUCER, SCHEMA_VERSION))
+        said = records.MetadataRecord(target, context, "ingestion_volume", volume, PRODUCER, SCHEMA_VERSION, quality, extras, tx.now)
+        records.add(tx, said)
+        records.add(tx, records.MetadataRecord(target, context, "ingestion_runtime", runtime, PRODUCER, SCHEMA_VERSION, produced_at=tx.now))
 
 
 def _logical_date(run: Run) -> dict[str, Any]:
@@ -142,7 +143,8 @@ class RefusedVolume:
             **_logical_date(committed.run),
         }
         quality = self.verdict.to_json()
-        new = records.NewRecord(target, _context(tx, committed), "ingestion_volume", volume, PRODUCER, SCHEMA_VERSION, quality)
+        context = _context(tx, committed)
+        new = records.MetadataRecord(target, context, "ingestion_volume", volume, PRODUCER, SCHEMA_VERSION, quality, produced_at=tx.now)
         records.add(tx, new)
 
 

@@ -1,18 +1,83 @@
 -- name: add_record
+-- A fact that is there already, by its dedupe_key, is left as it is.
 insert into metadata_records (
-    record_id, tenant_id, kind, source_id, schema_name, table_name, name_key, target_extras, job_id, run_id, namespace, context_extras,
-    payload, produced_at, producer_id, version, quality, extras
+    record_id, tenant_id, kind, source_id, schema_name, table_name, name_key, target_key, target_extras, job_id, run_id, namespace,
+    context_extras, payload, produced_at, producer_id, version, quality, extras, dedupe_key, window_start, window_end
 ) values (
-    :record_id, :tenant_id, :kind, :source_id, :schema_name, :table_name, :name_key, :target_extras, :job_id, :run_id, :namespace, :context_extras,
-    :payload, :now, :producer_id, :version, :quality, :extras
+    :record_id, :tenant_id, :kind, :source_id, :schema_name, :table_name, :name_key, :target_key, :target_extras, :job_id, :run_id, :namespace,
+    :context_extras, :payload, :produced_at, :producer_id, :version, :quality, :extras, :dedupe_key, :window_start, :window_end
 )
+on conflict (tenant_id, dedupe_key) do nothing
+
+-- name: find_same
+select record_id, seq from metadata_records where tenant_id = :tenant_id and dedupe_key = :dedupe_key
+
+-- name: latest
+select * from metadata_records
+ where tenant_id = :tenant_id and kind = :kind
+   and name_key = :name_key -- optional
+   and target_key = :target_key -- optional
+ order by produced_at desc, seq desc
+ limit 1
 
 -- name: history
 select * from metadata_records
  where tenant_id = :tenant_id and kind = :kind
    and name_key = :name_key -- optional
+   and target_key = :target_key -- optional
    and produced_at >= :since -- optional
    and produced_at < :until -- optional
-   and (produced_at, record_id) < (:after_produced_at, :after_record_id) -- optional
- order by produced_at desc, record_id desc
+   and run_id = :run_id -- optional
+   and job_id = :job_id -- optional
+   and producer_id = :producer_id -- optional
+   and window_start < :window_until -- optional
+   and window_end > :window_since -- optional
+   and (produced_at, seq) < (:after_produced_at, :after_seq) -- optional
+   /* conditions */
+ order by produced_at desc, seq desc
  limit :page_size -- optional
+
+-- name: kinds
+-- The kinds that there are records of, from one end of the index to the other in steps, however many records there are.
+with recursive found (kind) as (
+    select min(kind) from metadata_records where tenant_id = :tenant_id
+    union all
+    select (select min(next.kind) from metadata_records next where next.tenant_id = :tenant_id and next.kind > found.kind)
+      from found
+     where found.kind is not null
+)
+select kind from found where kind is not null
+
+-- name: log
+select * from metadata_records
+ where tenant_id = :tenant_id
+   and seq > :after_seq -- optional
+   and kind = :kind -- optional
+ order by seq
+ limit :page_size -- optional
+
+-- name: head
+select coalesce(max(seq), 0) as head from metadata_records where tenant_id = :tenant_id
+
+-- name: count_old
+select count(*) as number from metadata_records where tenant_id = :tenant_id and kind = :kind and produced_at < :cutoff
+
+-- name: find_old
+select seq, kind, produced_at from metadata_records
+ where tenant_id = :tenant_id and kind = :kind and produced_at < :cutoff
+   and (produced_at, seq) > (:after_at, :after_seq) -- optional
+ order by produced_at, seq
+ limit :page_size
+
+-- name: forget@sqlite
+delete from metadata_records where seq in (select value from json_each(:seqs)) and tenant_id || '' = :tenant_id
+
+-- name: forget@postgres
+delete from metadata_records where seq = any(array(select value::bigint from jsonb_array_elements_text(:seqs))) and tenant_id = :tenant_id
+
+-- name: latest_kinds
+-- The newest version of every kind that was registered.
+select k.* from record_kind k
+ where k.tenant_id = :tenant_id
+   and k.version = (select max(newest.version) from record_kind newest where newest.tenant_id = :tenant_id and newest.kind = k.kind)
+ order by k.kind
