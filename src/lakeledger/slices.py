@@ -228,8 +228,11 @@ class Slices:
         with self._making:
             if self._records is None:
                 from lakeledger.records.slice import Records
+                from lakeledger.runs import user_name
+                from lakeledger.sync.quarantined_records import QuarantinedRecords
 
-                self._records = Records(self.store, self.settings.records, self.settings.s3)
+                quarantine = QuarantinedRecords(lambda: self.dead_letters)
+                self._records = Records(self.store, self.settings.records, self.settings.s3, user_name(), quarantine)
                 self.at_close(self._records.close)
             return self._records
 

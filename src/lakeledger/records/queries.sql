@@ -81,3 +81,21 @@ select k.* from record_kind k
  where k.tenant_id = :tenant_id
    and k.version = (select max(newest.version) from record_kind newest where newest.tenant_id = :tenant_id and newest.kind = k.kind)
  order by k.kind
+
+-- name: versions_of_kind
+select * from record_kind where tenant_id = :tenant_id and kind = :kind order by version desc
+
+-- name: add_kind
+insert into record_kind (
+    tenant_id, kind, version, schema, compatibility, retention_days, archive, frequency, description, reason, registered_by, registered_at
+) values (
+    :tenant_id, :kind, :version, :schema, :compatibility, :retention_days, :archive, :frequency, :description, :reason, :registered_by, :now
+)
+
+-- name: policy
+select policy from record_policy where tenant_id = :tenant_id
+
+-- name: put_policy
+insert into record_policy (tenant_id, policy, reason, set_by, set_at) values (:tenant_id, :policy, :reason, :set_by, :now)
+    on conflict (tenant_id) do update
+   set policy = excluded.policy, reason = excluded.reason, set_by = excluded.set_by, set_at = excluded.set_at

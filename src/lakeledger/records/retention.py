@@ -38,8 +38,9 @@ def kept(tx: Transaction, days: float) -> list[Kept]:
 
 
 def _kept(kind: str, registered: Row | None, days: float) -> Kept:
-    if registered is not None:
-        return Kept(kind, registered["retention_days"], registered["archive"])
+    if registered is not None and kind not in FOREVER:
+        own = registered["retention_days"]
+        return Kept(kind, days if own is not None and own < 0 else own, registered["archive"])
     return Kept(kind, None if kind in FOREVER or schemas.is_kept_for_good(kind) else days)
 
 

@@ -2,35 +2,62 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+from collections.abc import Callable, Iterable
 from dataclasses import replace
 from datetime import datetime
 from functools import cached_property
-from typing import Any
+from typing import Any, Protocol
 
 from lakeledger import records
 from lakeledger.config import RecordSettings, S3Settings
-from lakeledger.db import Store
+from lakeledger.db import Store, Transaction
 from lakeledger.db.pages import Page
-from lakeledger.records import MetadataRepository, Stored
+from lakeledger.errors import Invalid
+from lakeledger.records import MetadataRepository, registry
 from lakeledger.records.environment import environment, filled
-from lakeledger.records.model import MetadataContext, MetadataRecord, MetadataTarget, Target
+from lakeledger.records.model import MetadataContext, MetadataRecord, MetadataTarget, Target, chunks
 from lakeledger.records.producing import Emitted, MetadataProducer, MetadataProducerRunner, MetadataRequest, ProducerResult
 from lakeledger.records.query import MetadataQuery
+from lakeledger.records.registry import Kinds, Policy
+
+CHUNK = 10_000
+
+
+class Quarantine(Protocol):
+    """Where records wait that do not look like their kind."""
+
+    def set_aside(self, record: MetadataRecord, why: str) -> object: ...
+    def replay(
+        self, store: Callable[[Iterable[MetadataRecord]], object], kind: str | None, limit: int | None, *, dry_run: bool
+    ) -> object: ...
 
 
 class Records:
     """The facts of one tenant."""
 
-    def __init__(self, store: Store, settings: RecordSettings | None = None, s3: S3Settings | None = None) -> None:
+    def __init__(
+        self,
+        store: Store,
+        settings: RecordSettings | None = None,
+        s3: S3Settings | None = None,
+        actor: str = "lakeledger",
+        quarantine: Quarantine | None = None,
+    ) -> None:
         self._store = store
         self._settings = settings or RecordSettings()
         self._s3 = s3
+        self._actor = actor
+        self._quarantine = quarantine
 
     @cached_property
     def repository(self) -> MetadataRepository:
         """Where emitted records are kept, and read from."""
         return records.open(self._settings.repository, self._store, self._s3)
+
+    @property
+    def kinds(self) -> Kinds:
+        """What records of each kind look like, and what becomes of those that do not."""
+        return Kinds(self._store, self._actor)
 
     @cached_property
     def environment(self) -> dict[str, Any]:
@@ -62,24 +89,38 @@ class Records:
 
     def emit(self, record: MetadataRecord) -> MetadataRecord | None:
         """Keep a record; as it is kept, or None if it was set aside as a dead letter. Raises Invalid."""
-        return self.repository.store(self._complete(record))
+        return self.store(self._complete(record))
 
     def emit_many(self, records: Iterable[MetadataRecord]) -> Emitted:
         """Keep many records, in their order. Should it fail, emit them again: each is kept once. Raises Invalid."""
-        done = self.repository.bulk_store(self._complete(record) for record in records)
-        return Emitted(done.stored, done.duplicates)
+        return self.bulk_store(self._complete(record) for record in records)
 
     def produce(self, producer: MetadataProducer, request: MetadataRequest, *, must_succeed: bool = False) -> ProducerResult:
         """Ask a producer about a target, and keep what it says. Raises what it raises only if it must succeed."""
         return self.runner.execute(producer, request, must_succeed=must_succeed)
 
-    def store(self, record: MetadataRecord) -> MetadataRecord:
-        """Keep a record as it is."""
-        return self.repository.store(record)
+    def store(self, record: MetadataRecord) -> MetadataRecord | None:
+        """The same of a record that says all of its context itself."""
+        return self.repository.store(record) if self._accepted([record]) else None
 
-    def bulk_store(self, records: Iterable[MetadataRecord]) -> Stored:
-        """Keep many records as they are."""
-        return self.repository.bulk_store(records)
+    def bulk_store(self, records: Iterable[MetadataRecord]) -> Emitted:
+        """The same of many."""
+        stored = duplicates = quarantined = 0
+        for chunk in chunks(records, CHUNK):
+            accepted = self._accepted(chunk)
+            done = self.repository.bulk_store(accepted)
+            stored, duplicates = stored + done.stored, duplicates + done.duplicates
+            quarantined += len(chunk) - len(accepted)
+        return Emitted(stored, duplicates, quarantined)
+
+    def replay(self, kind: str | None = None, limit: int | None = None, *, dry_run: bool = True) -> Any:
+        """Store what was set aside, of one kind or of all, now that its kind is registered; what is still refused waits on.
+
+        A dry run only counts.
+        """
+        if self._quarantine is None:
+            raise Invalid("these records have no quarantine: open them with a ledger")
+        return self._quarantine.replay(self._store_strictly, kind, limit, dry_run=dry_run)
 
     def latest(self, target: Target | None = None, kind: str | None = None) -> MetadataRecord | None:
         """The newest record of a kind: about a target, about a table (`silver.orders`, or `orders` of `main`), or about anything."""
@@ -113,9 +154,43 @@ class Records:
         if "repository" in vars(self):
             self.repository.close()
 
+    def _accepted(self, found: list[MetadataRecord]) -> list[MetadataRecord]:
+        """Those that look like their kind, or all if nobody asks. Raises Invalid where others are refused."""
+        with self._store.read() as tx:
+            policy = registry.policy_of(tx)
+            refused = {} if policy is Policy.OPEN else _refused(tx, found)
+        if not refused:
+            return found
+        if policy is Policy.STRICT or self._quarantine is None:
+            raise Invalid(_refusal(found, refused))
+        for number, why in refused.items():
+            self._quarantine.set_aside(found[number], why)
+        return [record for number, record in enumerate(found) if number not in refused]
+
+    def _store_strictly(self, found: Iterable[MetadataRecord]) -> None:
+        records = list(found)
+        with self._store.read() as tx:
+            refused = _refused(tx, records)
+        if refused:
+            raise Invalid(_refusal(records, refused))
+        self.repository.bulk_store(records)
+
     def _complete(self, record: MetadataRecord) -> MetadataRecord:
         context = filled(record.context, self.environment)
         return record if context is record.context else replace(record, context=context, verbatim=True)
+
+
+def _refused(tx: Transaction, found: list[MetadataRecord]) -> dict[int, str]:
+    """Which of them do not look like their kind, and why."""
+    known: dict[Any, Any] = {}
+    said = ((number, registry.problems(tx, record, known)) for number, record in enumerate(found))
+    return {number: why for number, why in said if why}
+
+
+def _refusal(found: list[MetadataRecord], refused: dict[int, str]) -> str:
+    number, why = next(iter(refused.items()))
+    more = f"; and {len(refused) - 1} more" if len(refused) > 1 else ""
+    return f"the record of the kind {found[number].kind} about {found[number].target.name} is refused: {why}{more}"
 
 
 def _table(name: str, source_id: str) -> MetadataTarget:

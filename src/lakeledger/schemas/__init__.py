@@ -9,11 +9,25 @@ from typing import Any
 
 from lakeledger.errors import NotFound
 
-KINDS = ("ingestion_volume", "ingestion_runtime", "dq_result", "recon_result")
+KINDS = (
+    "ingestion_volume",
+    "ingestion_runtime",
+    "dq_result",
+    "recon_result",
+    "schema_snapshot",
+    "statistics_snapshot",
+    "catalog_diff",
+    "sla_adherence",
+    "lineage",
+    "custom",
+)
 
 
 def kind(name: str) -> dict[str, Any]:
-    """The JSON Schema (2020-12) of the payload of a kind of record; its `version` is the one that records carry. Raises NotFound."""
+    """The JSON Schema (2020-12) of the payload of a kind of record; its `version` is the one that records carry. Raises NotFound.
+
+    Beside what JSON Schema knows it says how long records are kept (`retention`: rolling or forever) and when one is made (`frequency`).
+    """
     if name not in KINDS:
         raise NotFound(f"no schema of the kind {name!r}: there are {', '.join(KINDS)}")
     return _read(name)

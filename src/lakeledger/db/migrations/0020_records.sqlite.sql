@@ -49,7 +49,7 @@ create index metadata_records_judged on metadata_records (tenant_id, kind, name_
 create unique index metadata_records_once on metadata_records (tenant_id, dedupe_key);
 
 -- What records of a kind look like: every version that was registered. Without a schema anything does. `retention_days` null keeps them
--- for good; `frequency` says how often one is to be expected: hourly, daily, on_change, …
+-- for good, -1 for as long as the settings say; `frequency` says how often one is to be expected: hourly, daily, on_change, …
 create table record_kind (
     tenant_id      text not null,
     kind           text not null,
