@@ -232,7 +232,15 @@ class Slices:
                 from lakeledger.sync.quarantined_records import QuarantinedRecords
 
                 quarantine = QuarantinedRecords(lambda: self.dead_letters)
-                self._records = Records(self.store, self.settings.records, self.settings.s3, user_name(), quarantine)
+                self._records = Records(
+                    self.store,
+                    self.settings.records,
+                    self.settings.s3,
+                    user_name(),
+                    quarantine,
+                    lambda: f"{self._warehouse.path()}/_records",
+                    self.settings.retention.records_days,
+                )
                 self.at_close(self._records.close)
             return self._records
 

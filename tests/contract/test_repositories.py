@@ -4,36 +4,15 @@ from __future__ import annotations
 
 import random
 import threading
-from collections.abc import Iterator
 from dataclasses import replace
 from datetime import timedelta
-from pathlib import Path
 from typing import Any
 
 import pytest
 
-import lakeledger
-from contract.repositories import ORDERS, START, fact, numbers, repository, url_of
-from empty_ledgers import new_sqlite_url
+from contract.repositories import ORDERS, START, fact, numbers
 from lakeledger import Invalid, Ledger, NotInstalled, records
 from lakeledger.records import Condition, MetadataContext, MetadataQuery, MetadataRecord, MetadataRepository, MetadataTarget, Stored, Window
-
-
-@pytest.fixture(params=["sqlite", "postgres", "file"])
-def kept(request: pytest.FixtureRequest, tmp_path: Path) -> Iterator[MetadataRepository]:
-    """An empty repository: in the ledger, on SQLite and on PostgreSQL, and in a folder."""
-    if request.param == "postgres":
-        server, ledgers = request.getfixturevalue("postgres"), request.getfixturevalue("postgres_ledgers")
-        schema = ledgers.take()
-        with lakeledger.open(server.url(schema=schema)) as ledger, repository("sql", ledger) as opened:
-            yield opened
-        ledgers.give_back(schema)
-        return
-    with (
-        lakeledger.open(new_sqlite_url(tmp_path)) as ledger,
-        repository(url_of(request.param.replace("sqlite", "sql"), tmp_path), ledger) as opened,
-    ):
-        yield opened
 
 
 def test_a_record_comes_back_as_it_was_stored(kept: MetadataRepository) -> None:

@@ -5,9 +5,10 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+from collections.abc import Callable, Iterable
 from dataclasses import dataclass
 from datetime import datetime
+from functools import partial
 from importlib import import_module
 from typing import TYPE_CHECKING, Any, Protocol
 
@@ -21,6 +22,9 @@ from lakeledger.redaction import scrub
 
 if TYPE_CHECKING:
     from lakeledger.config import S3Settings
+    from lakeledger.lake.storage import Storage
+    from lakeledger.records.forgetting import Forgotten
+    from lakeledger.records.moving import Moved
     from lakeledger.records.producing import (
         MetadataProducer,
         MetadataProducerRunner,
@@ -115,14 +119,29 @@ class MetadataRepository(Protocol):
         ...
 
 
-def open(url: str, store: Store, s3: S3Settings | None = None) -> MetadataRepository:
-    """The repository at that URL: `sql`, a folder (`file:///folder`), or one in an object store (`s3://bucket/folder`). Raises Invalid."""
+class MaintainedRepository(MetadataRepository, Protocol):
+    """A repository whose files and rows are ours to keep in order."""
+
+    def compact(self, cutoff: datetime, *, dry_run: bool = True) -> list[Moved]:
+        """Move what is older to Parquet, by kind; history gives the same answers. A dry run only counts."""
+        ...
+
+    def forget(self, days: float, *, dry_run: bool = True) -> list[Forgotten]:
+        """Delete what is older than its kind is kept, which is so many days unless it says otherwise. A dry run only counts."""
+        ...
+
+
+def open(url: str, store: Store, s3: S3Settings | None = None, folder: Callable[[], str] | None = None) -> MaintainedRepository:
+    """The repository at that URL: `sql`, a folder (`file:///folder`), or one in an object store (`s3://bucket/folder`). Raises Invalid.
+
+    `folder` is where the history of the ledger goes as Parquet.
+    """
     scheme = url.partition("://")[0].lower()
     match scheme:
         case "sql":
             from lakeledger.records.sql_repository import SqlRepository
 
-            return SqlRepository(store)
+            return SqlRepository(store, partial(_storage, folder, s3)) if folder else SqlRepository(store)
         case "http" | "https":
             # The one seam for a service: a client with the methods above, which is given the URL and the tenant.
             raise NotInstalled(
@@ -132,9 +151,16 @@ def open(url: str, store: Store, s3: S3Settings | None = None) -> MetadataReposi
             from lakeledger.config import S3Settings
             from lakeledger.records.file_repository import FileRepository
 
-            return FileRepository(url, store.tenant_id, s3 or S3Settings())
+            return FileRepository(url, store, s3 or S3Settings())
         case _:
             raise Invalid(f"records.repository cannot be {scrub(url)!r}: write sql, file:///folder or s3://bucket/folder")
+
+
+def _storage(folder: Callable[[], str], s3: S3Settings | None) -> Storage:
+    from lakeledger.config import S3Settings
+    from lakeledger.lake.storage import Storage
+
+    return Storage(folder(), s3 or S3Settings())
 
 
 def __getattr__(name: str) -> Any:

@@ -39,11 +39,12 @@ class Index:
         self._same: dict[str, Entry] = {}
         self._paths: set[str] = set()
         self._names: dict[tuple[str, str], str] = {}
+        self.moved: dict[int, str] = {}  # which records are in which Parquet file
+        self.files: dict[str, set[int]] = {}
 
     def add(self, document: dict[str, Any], log_path: str, log_offset: int) -> None:
         """Take in a record as a line of the log says it."""
-        record = document["target"], document["context"]
-        target, context = record
+        target, context = document["target"], document["context"]
         entry = Entry(
             document["produced_at"],
             document["sequence"],
@@ -67,6 +68,11 @@ class Index:
     def has(self, record: MetadataRecord) -> bool:
         """Whether that fact is there."""
         return record.dedupe_key in self._same
+
+    def is_live(self, document: dict[str, Any]) -> bool:
+        """Whether a line of the log is a record that is still there."""
+        entry = self._same.get(document.get("dedupe_key", ""))
+        return entry is not None and entry.sequence == document["sequence"]
 
     def same(self, record: MetadataRecord) -> Entry:
         """The entry of that fact, which is there."""
@@ -108,6 +114,51 @@ class Index:
             if said["latest"] is None or (latest.at, latest.sequence) > (said["latest"]["produced_at"], said["latest"]["sequence"]):
                 said["latest"] = {"produced_at": latest.at, "sequence": latest.sequence, "record": latest.path}
         return {"version": 1, "sequence": self.sequence, "artifacts": found}
+
+    def move(self, path: str, sequences: list[int]) -> None:
+        """These records are in a Parquet file now, and have no file of their own."""
+        self.files[path] = inside = set(sequences)
+        for sequence in inside:
+            self.moved[sequence] = path
+        self._paths.difference_update(self._path_of(inside))
+
+    def _path_of(self, sequences: set[int]) -> Iterator[str]:
+        return (entry.path for entry in self._same.values() if entry.sequence in sequences)
+
+    def movable(self, kind: str, before: str) -> list[Entry]:
+        """Records of a kind that are older, have a file of their own, and are not the last word about their target; oldest first."""
+        last = {entry.sequence for place, entry in self._latest.items() if place[0] == kind and place[1].startswith("k")}
+        entries = self._in_order((kind, ""))
+        old = entries[: bisect_left(entries, (before,))]
+        return [entry for entry in old if entry.sequence not in last and entry.sequence not in self.moved]
+
+    def old(self, kind: str, before: str) -> list[Entry]:
+        """Records of a kind that are older."""
+        entries = self._in_order((kind, ""))
+        return entries[: bisect_left(entries, (before,))]
+
+    def forget(self, kind: str, before: str) -> None:
+        """Drop records of a kind that are older."""
+        gone = {entry.sequence for entry in self.old(kind, before)}
+        for place in [place for place in self._latest if place[0] == kind]:
+            left = [entry for entry in self._in_order(place) if entry.sequence not in gone]
+            self._sorted[place] = left
+            if left:
+                self._latest[place] = left[-1]
+            else:
+                del self._latest[place], self._sorted[place]
+                self._names.pop(place, None)
+        self._paths.difference_update(self._path_of(gone))
+        self._same = {key: entry for key, entry in self._same.items() if entry.sequence not in gone}
+        for sequence in gone & self.moved.keys():
+            inside = self.files[path := self.moved.pop(sequence)]
+            inside.discard(sequence)
+            if not inside:
+                del self.files[path]
+
+    def log_paths(self) -> set[str]:
+        """The files of the log that have a record which is still there."""
+        return {entry.log_path for entry in self._same.values()}
 
     def _in_order(self, place: tuple[str, str]) -> list[Entry]:
         entries = self._sorted.setdefault(place, [])

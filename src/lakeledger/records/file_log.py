@@ -8,9 +8,10 @@ from __future__ import annotations
 
 import fcntl
 import os
-from collections.abc import Iterator, Sequence
+from collections.abc import Collection, Iterator, Sequence
 from contextlib import AbstractContextManager, contextmanager
 from dataclasses import dataclass
+from itertools import takewhile
 from pathlib import Path
 from typing import Protocol
 
@@ -47,6 +48,7 @@ class Log(Protocol):
     def read(self, place: Place) -> Iterator[Line]: ...
     def append(self, first: int, lines: Sequence[bytes], short: Sequence[bytes]) -> None: ...
     def line_at(self, path: str, offset: int) -> bytes: ...
+    def drop(self, live: Collection[str]) -> None: ...
 
 
 class DiskLog:
@@ -94,6 +96,11 @@ class DiskLog:
         with (self._root / path).open("rb") as file:
             file.seek(offset)
             return file.readline()
+
+    def drop(self, live: Collection[str]) -> None:
+        """Delete the oldest files of the log, up to the first that has something which is still there."""
+        for path in _dead(self._files(), live):
+            (self._root / path).unlink(missing_ok=True)
 
     def _open_file(self, first: int) -> str:
         files = self._files()
@@ -175,9 +182,18 @@ class ObjectLog:
         if not self._storage.put(path, b"".join(lines)):
             raise Conflict(f"somebody else writes to {self._storage.root} at the same time: let one process write there, and try again")
 
+    def drop(self, live: Collection[str]) -> None:
+        names = [file.path for file in self._storage.files(LOG, recursive=False) if file.path.endswith(LOG_ENDING)]
+        for path in _dead(names, live):
+            self._storage.remove(path)
+
     def line_at(self, path: str, offset: int) -> bytes:
         content = self._storage.read(path)
         return content[offset : content.index(b"\n", offset) + 1]
+
+
+def _dead(paths: Sequence[str], live: Collection[str]) -> Iterator[str]:
+    return takewhile(lambda path: path not in live, paths[:-1])
 
 
 def open_log(storage: Storage, *, can_append: bool) -> Log:

@@ -20,21 +20,25 @@ from typing import Any
 
 from lakeledger import codec, failpoints, locations
 from lakeledger.config import S3Settings
-from lakeledger.db import pages
+from lakeledger.db import Store, pages
 from lakeledger.db.pages import Page
 from lakeledger.errors import Failed
 from lakeledger.lake.storage import Storage
-from lakeledger.records import Stored, layout
+from lakeledger.records import Stored, layout, parquet, retention, store
 from lakeledger.records.file_index import Entry, Index
 from lakeledger.records.file_log import Line, Place, open_log
+from lakeledger.records.forgetting import Forgotten
 from lakeledger.records.model import MetadataRecord, Target, check_kind, chunks
+from lakeledger.records.moving import Moved
 from lakeledger.records.query import MetadataQuery
-from lakeledger.records.store import NEWEST
+from lakeledger.records.retention import Kept
+from lakeledger.records.store import NEWEST, of_row
 
 CHUNK = 1_000
 # The catalog is for others to read: writing it takes at most this share of the time.
 CATALOG_SHARE = 0.1
 MARK_EVERY = 1_000
+FILE_ROWS = 5_000
 _BEGINNING = (0, "", 0)
 _DEFAULT_TENANT = "default"
 _CANNOT_APPEND = (*locations.REMOTE, "dbfs")
@@ -43,8 +47,10 @@ _CANNOT_APPEND = (*locations.REMOTE, "dbfs")
 class FileRepository:
     """The records of one tenant in a folder: that of the URL, or `tenants/<tenant>` in it."""
 
-    def __init__(self, url: str, tenant: str = _DEFAULT_TENANT, s3: S3Settings | None = None) -> None:
-        root = locations.normal(url)
+    def __init__(self, url: str, store: Store, s3: S3Settings | None = None) -> None:
+        """Open it. The ledger's store says whose records they are, and how long their kinds are kept."""
+        root, tenant = locations.normal(url), store.tenant_id
+        self._store = store
         self._storage = Storage(root if tenant == _DEFAULT_TENANT else f"{root}/tenants/{tenant}", s3 or S3Settings())
         can_append = locations.scheme_of(root) not in _CANNOT_APPEND and not root.startswith("/Volumes/")
         self._log = open_log(self._storage, can_append=can_append)
@@ -142,6 +148,11 @@ class FileRepository:
     def _take_in(self, line: Line) -> dict[str, Any] | None:
         document = layout.from_line(line.content, f"{self._storage.root}/{line.path}")
         if "record_id" not in document:
+            self._index.sequence = document["sequence"]
+            if "moved" in document:
+                self._index.move(document["file"], document["moved"])
+            elif "forgotten" in document:
+                self._index.forget(document["forgotten"], document["before"])
             return None
         self._index.add(document, line.path, line.offset)
         if document["sequence"] >= self._marks[-1][0] + MARK_EVERY:
@@ -186,13 +197,100 @@ class FileRepository:
         part.replace(whole)
 
     def _load(self, entry: Entry) -> MetadataRecord:
-        """A record from its file, or if that is gone or broken from the log."""
+        """A record from its file, or if that is gone or broken from the log; what was moved is there, too, as long as the log has it."""
+        if (moved := self._index.moved.get(entry.sequence)) is not None:
+            return self._load_moved(entry, moved)
         try:
             content = self._storage.read(entry.path)
             document = layout.from_line(content, f"{self._storage.root}/{entry.path}")
         except (FileNotFoundError, Failed):
             document = layout.from_line(self._log.line_at(entry.log_path, entry.log_offset), f"{self._storage.root}/{entry.log_path}")
         return _record(document)
+
+    def _load_moved(self, entry: Entry, path: str) -> MetadataRecord:
+        try:
+            return _record(layout.from_line(self._log.line_at(entry.log_path, entry.log_offset), f"{self._storage.root}/{entry.log_path}"))
+        except (FileNotFoundError, Failed):
+            return of_row(parquet.read_log(self._storage, path, entry.sequence - 1, entry.sequence)[0])
+
+    def compact(self, cutoff: datetime, *, dry_run: bool = True) -> list[Moved]:
+        before, found = codec.to_text(cutoff), []
+        with self._lock:
+            self._follow()
+            kinds = self._index.kinds()
+            if dry_run:
+                return [Moved(kind, count) for kind in kinds if (count := len(self._index.movable(kind, before)))]
+        for kind in kinds:
+            with self._lock, self._log.locked():
+                self._follow()
+                self._sweep(kind)
+            moved = Moved(kind, 0)
+            while part := self._move_some(kind, before):
+                moved = Moved(kind, moved.records + part.records, moved.files + 1, moved.bytes + part.bytes)
+            found.append(moved)
+        return [each for each in found if each.records]
+
+    def _move_some(self, kind: str, before: str) -> Moved | None:
+        """Move records to one file, while nobody else writes: it is written, then the log says so, then theirs go."""
+        with self._lock, self._log.locked():
+            self._follow()
+            entries = self._index.movable(kind, before)[:FILE_ROWS]
+            if not entries:
+                return None
+            rows = [{**store.columns(record), "seq": record.sequence, **_documents(record)} for record in map(self._load, entries)]
+            times = [entry.at[:19].replace(":", "") for entry in (entries[0], entries[-1])]
+            path = f"{layout.RECORDS}/{kind}/{times[0]}_{times[1]}_{entries[0].sequence}.parquet"
+            size = parquet.write(self._storage, path, rows)
+            failpoints.reach(failpoints.COMPACTED_FILE)
+            self._note({"file": path, "kind": kind, "moved": [entry.sequence for entry in entries]})
+            failpoints.reach(failpoints.COMPACTED_KNOWN)
+            for entry in entries:
+                self._storage.remove(entry.path)
+            return Moved(kind, len(entries), 1, size)
+
+    def forget(self, days: float, *, dry_run: bool = True) -> list[Forgotten]:
+        with self._store.read() as tx:
+            registered, now = {row["kind"]: row for row in tx.all(store.sql.latest_kinds)}, tx.now
+        with self._lock:
+            self._follow()
+            kinds = self._index.kinds()
+        found = []
+        for kept in (retention.kept_as(kind, registered.get(kind), days) for kind in kinds):
+            cutoff = kept.before(now)
+            found.append(
+                Forgotten(kept.kind, kept.days, 0) if cutoff is None else self._forget_kind(kept, codec.to_text(cutoff), dry_run=dry_run)
+            )
+        return found if dry_run else [each for each in found if each.records]
+
+    def _forget_kind(self, kept: Kept, before: str, *, dry_run: bool) -> Forgotten:
+        with self._lock, self._log.locked():
+            self._follow()
+            old = self._index.old(kept.kind, before)
+            if dry_run or not old:
+                return Forgotten(kept.kind, kept.days, len(old))
+            archived = []
+            if kept.archive:
+                rows = [{**store.columns(record), "seq": record.sequence, **_documents(record)} for record in map(self._load, old)]
+                archived.append(f"archive/{kept.kind}/{before[:10]}_{old[0].sequence}-{old[-1].sequence}.parquet")
+                parquet.write(self._storage, archived[0], rows)
+            files = set(self._index.files)
+            self._note({"forgotten": kept.kind, "before": before})
+            self._sweep(kept.kind)
+            self._log.drop(self._index.log_paths())
+            self._write_catalog(at_once=True)
+            return Forgotten(kept.kind, kept.days, len(old), len(files - set(self._index.files)), tuple(archived))
+
+    def _note(self, document: dict[str, Any]) -> None:
+        """Say something in the log that is no record, and has a place in it, too."""
+        sequence = self._index.sequence + 1
+        self._log.append(sequence, [layout.to_line({"sequence": sequence, **document})], [])
+        self._follow()
+
+    def _sweep(self, kind: str) -> None:
+        """Remove files of a kind that the log knows nothing of: what was moved or forgotten, and what a killed writer left."""
+        for file in self._storage.files(f"{layout.RECORDS}/{kind}"):
+            if not self._index.is_taken(file.path) and file.path not in self._index.files:
+                self._storage.remove(file.path)
 
     def _matching(self, query: MetadataQuery, entries: Iterator[Entry]) -> Iterator[MetadataRecord]:
         for entry in entries:
@@ -208,7 +306,7 @@ class FileRepository:
         mark = self._marks[bisect_right(self._marks, (after + 1, chr(0x10FFFF))) - 1]
         for line in self._log.read(Place(*mark[1:])):
             document = layout.from_line(line.content, f"{self._storage.root}/{line.path}")
-            if document.get("sequence", 0) > after and "record_id" in document and kind in (None, document["kind"]):
+            if document["sequence"] > after and self._index.is_live(document) and kind in (None, document["kind"]):
                 yield _record(document)
 
     def _write_catalog(self, *, at_once: bool = False) -> None:
@@ -230,6 +328,12 @@ def _document(record: MetadataRecord, sequence: int, path: str) -> dict[str, Any
     """A record as a line of the log: with where its file is, and what its target is matched by."""
     keys = {"path": path, "name_key": record.target.name_key, "target_key": record.target.key}
     return {**record.to_dict(), "sequence": sequence, **keys}
+
+
+def _documents(record: MetadataRecord) -> dict[str, Any]:
+    """The parts of a record that are documents, as they are and not as text."""
+    parts = {"target_extras": record.target.extras, "context_extras": record.context.extras}
+    return {**parts, "payload": record.payload, "quality": record.quality, "extras": record.extras}
 
 
 def _short(document: dict[str, Any]) -> dict[str, Any]:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import hashlib
 import re
 from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import InitVar, dataclass, field, replace
@@ -12,7 +13,7 @@ from typing import Any
 from lakeledger import clock, codec
 from lakeledger.errors import Invalid
 from lakeledger.names import table_key
-from lakeledger.redaction import SHAPES, scrub_value
+from lakeledger.redaction import SHAPES, is_clean, scrub_value
 
 # A kind is a name in SQL, in a path and in a URL.
 KIND = re.compile(r"[A-Za-z][A-Za-z0-9_-]{0,99}")
@@ -78,9 +79,15 @@ class MetadataRecord:
     def __post_init__(self, verbatim: bool) -> None:
         if not verbatim:
             self._check()
+        if verbatim and self.dedupe_key:
+            return
+        text = self._identity()
+        # Most hold no secret, which is seen at once of the text that they are told apart by.
+        if not verbatim and not is_clean(text):
             self._scrub()
+            text = self._identity()
         if not self.dedupe_key:
-            object.__setattr__(self, "dedupe_key", self._identity())
+            object.__setattr__(self, "dedupe_key", hashlib.sha256(text.encode()).hexdigest())
 
     def _check(self) -> None:
         if not KIND.fullmatch(self.kind):
@@ -108,7 +115,7 @@ class MetadataRecord:
         execution = [context.job_id, context.run_id, context.namespace, context.extras]
         said = [self.kind, self.payload, self.producer_id, self.version, self.quality, self.extras]
         try:
-            return codec.digest([about, execution, said, codec.to_text(self.produced_at)])
+            return codec.to_json([about, execution, said, codec.to_text(self.produced_at)])
         except (TypeError, ValueError, RecursionError) as error:
             raise Invalid(f"a record of the kind {self.kind} holds what JSON does not know: {error}") from error
 

@@ -99,3 +99,79 @@ select policy from record_policy where tenant_id = :tenant_id
 insert into record_policy (tenant_id, policy, reason, set_by, set_at) values (:tenant_id, :policy, :reason, :set_by, :now)
     on conflict (tenant_id) do update
    set policy = excluded.policy, reason = excluded.reason, set_by = excluded.set_by, set_at = excluded.set_at
+
+-- name: find_movable
+-- Records of a kind that are older than a time and not the last word about their target, oldest first.
+select r.* from metadata_records r
+ where r.tenant_id = :tenant_id and r.kind = :kind and r.produced_at < :cutoff
+   and (r.produced_at, r.seq) > (:after_at, :after_seq) -- optional
+   and exists (select 1 from metadata_records newer
+                where newer.tenant_id = :tenant_id and newer.kind = :kind and newer.target_key = r.target_key
+                  and (newer.produced_at, newer.seq) > (r.produced_at, r.seq))
+ order by r.produced_at, r.seq
+ limit :page_size
+
+-- name: add_file
+insert into record_files (
+    record_file_id, tenant_id, kind, file_path, file_size, record_count, first_at, last_at, first_seq, last_seq, status, created_at
+) values (
+    :record_file_id, :tenant_id, :kind, :file_path, :file_size, :record_count, :first_at, :last_at, :first_seq, :last_seq, 'moving', :now
+)
+
+-- name: add_moved
+insert into moved_records (tenant_id, dedupe_key, record_file_id, record_id, seq)
+values (:tenant_id, :dedupe_key, :record_file_id, :record_id, :seq)
+on conflict (tenant_id, dedupe_key) do nothing
+
+-- name: moved@sqlite
+select dedupe_key, record_id, seq from moved_records
+ where tenant_id = :tenant_id and dedupe_key in (select value from json_each(:dedupe_keys))
+
+-- name: moved@postgres
+select dedupe_key, record_id, seq from moved_records
+ where tenant_id = :tenant_id and dedupe_key = any(array(select jsonb_array_elements_text(:dedupe_keys)))
+
+-- name: moving_files
+select * from record_files where tenant_id = :tenant_id and status = 'moving' order by record_file_id
+
+-- name: file_is_moved
+update record_files set status = 'moved' where tenant_id = :tenant_id and record_file_id = :record_file_id
+
+-- name: files_of_kind
+-- Those that may have something of a time, the newest first.
+select * from record_files
+ where tenant_id = :tenant_id and kind = :kind
+   and last_at >= :since -- optional
+   and first_at < :until -- optional
+ order by last_at desc, record_file_id
+
+-- name: file_kinds
+select distinct kind from record_files where tenant_id = :tenant_id
+
+-- name: files_behind
+-- Those that have something behind a place of the log.
+select * from record_files where tenant_id = :tenant_id and last_seq > :after_seq
+   and kind = :kind -- optional
+ order by first_seq, record_file_id
+
+-- name: old_files
+select * from record_files where tenant_id = :tenant_id and kind = :kind and last_at < :cutoff order by last_at, record_file_id
+
+-- name: forget_file
+delete from record_files where tenant_id = :tenant_id and record_file_id = :record_file_id
+
+-- name: count_movable
+select count(*) as number from metadata_records r
+ where r.tenant_id = :tenant_id and r.kind = :kind and r.produced_at < :cutoff
+   and exists (select 1 from metadata_records newer
+                where newer.tenant_id = :tenant_id and newer.kind = :kind and newer.target_key = r.target_key
+                  and (newer.produced_at, newer.seq) > (r.produced_at, r.seq))
+
+-- name: old_records
+select * from metadata_records
+ where tenant_id = :tenant_id and kind = :kind and produced_at < :cutoff
+ order by produced_at, seq
+ limit :page_size
+
+-- name: all_files
+select * from record_files where tenant_id = :tenant_id order by kind, last_at, record_file_id

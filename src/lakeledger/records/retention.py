@@ -8,7 +8,7 @@ from typing import Any
 
 from lakeledger import schemas
 from lakeledger.db import Row, Transaction
-from lakeledger.records.store import sql
+from lakeledger.records.store import kinds, sql
 
 # Versions of schemas that were archived are the only copy; what was removed, and by whom, must be told for as long as anybody asks.
 FOREVER = ("schema_version", "records_retention")
@@ -34,10 +34,11 @@ class Kept:
 def kept(tx: Transaction, days: float) -> list[Kept]:
     """Every kind that there are records of, with how long they are kept: as registered, as the kind says, or for so many days."""
     registered = {row["kind"]: row for row in tx.all(sql.latest_kinds)}
-    return [_kept(row["kind"], registered.get(row["kind"]), days) for row in tx.all(sql.kinds)]
+    return [kept_as(kind, registered.get(kind), days) for kind in kinds(tx)]
 
 
-def _kept(kind: str, registered: Row | None, days: float) -> Kept:
+def kept_as(kind: str, registered: Row | None, days: float) -> Kept:
+    """How long records of a kind are kept, as its newest version says if it is registered."""
     if registered is not None and kind not in FOREVER:
         own = registered["retention_days"]
         return Kept(kind, days if own is not None and own < 0 else own, registered["archive"])

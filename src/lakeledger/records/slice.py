@@ -4,18 +4,20 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterable
 from dataclasses import replace
-from datetime import datetime
+from datetime import datetime, timedelta
 from functools import cached_property
 from typing import Any, Protocol
 
-from lakeledger import records
+from lakeledger import clock, records
 from lakeledger.config import RecordSettings, S3Settings
 from lakeledger.db import Store, Transaction
 from lakeledger.db.pages import Page
 from lakeledger.errors import Invalid
-from lakeledger.records import MetadataRepository, registry
+from lakeledger.records import MaintainedRepository, registry
 from lakeledger.records.environment import environment, filled
+from lakeledger.records.forgetting import Forgotten, audit
 from lakeledger.records.model import MetadataContext, MetadataRecord, MetadataTarget, Target, chunks
+from lakeledger.records.moving import Moved
 from lakeledger.records.producing import Emitted, MetadataProducer, MetadataProducerRunner, MetadataRequest, ProducerResult
 from lakeledger.records.query import MetadataQuery
 from lakeledger.records.registry import Kinds, Policy
@@ -42,17 +44,21 @@ class Records:
         s3: S3Settings | None = None,
         actor: str = "lakeledger",
         quarantine: Quarantine | None = None,
+        folder: Callable[[], str] | None = None,
+        days: float = 90.0,
     ) -> None:
         self._store = store
         self._settings = settings or RecordSettings()
         self._s3 = s3
         self._actor = actor
         self._quarantine = quarantine
+        self._folder = folder
+        self._days = days
 
     @cached_property
-    def repository(self) -> MetadataRepository:
+    def repository(self) -> MaintainedRepository:
         """Where emitted records are kept, and read from."""
-        return records.open(self._settings.repository, self._store, self._s3)
+        return records.open(self._settings.repository, self._store, self._s3, self._folder)
 
     @property
     def kinds(self) -> Kinds:
@@ -148,6 +154,23 @@ class Records:
     def log(self, after: int = 0, limit: int | None = 1_000, kind: str | None = None) -> list[MetadataRecord]:
         """What was stored behind that place in the log, in that order."""
         return self.repository.log(after, limit, kind)
+
+    def compact(self, older_than: timedelta, *, dry_run: bool = True) -> list[Moved]:
+        """Move records that are older to Parquet, except the last one about each target; history gives the same answers as before.
+
+        What was moved, or with a dry run would be, by kind.
+        """
+        return self.repository.compact(clock.now() - older_than, dry_run=dry_run)
+
+    def retain(self, *, dry_run: bool = True, reason: str | None = None) -> list[Forgotten]:
+        """Delete records that are older than their kind is kept; what went is a record of the kind `records_retention`.
+
+        A dry run says of every kind how long it is kept, and how many are older.
+        """
+        gone = self.repository.forget(self._days, dry_run=dry_run)
+        if gone and not dry_run:
+            self.repository.store(self._complete(audit(gone, self._actor, reason)))
+        return gone
 
     def close(self) -> None:
         """Let go of what the repository has open."""

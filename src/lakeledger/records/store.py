@@ -9,7 +9,7 @@ from itertools import islice
 from typing import Any
 
 from lakeledger import codec
-from lakeledger.db import Row, Transaction, pages
+from lakeledger.db import Row, Transaction, pages, to_json
 from lakeledger.db.pages import Page
 from lakeledger.db.queries import load
 from lakeledger.names import table_key
@@ -30,14 +30,15 @@ def add(tx: Transaction, record: MetadataRecord) -> str:
     return str(found["record_id"])
 
 
-def add_many(tx: Transaction, records: Iterable[MetadataRecord]) -> int:
-    """Store facts in their order; how many were new."""
-    return tx.many(sql.add_record, map(columns, records))
+def add_rows(tx: Transaction, rows: Sequence[Row]) -> int:
+    """Store facts, as `columns` gives them, in their order; how many were new. Those that were moved to files are not."""
+    known = {row["dedupe_key"] for row in tx.all(sql.moved, dedupe_keys=[row["dedupe_key"] for row in rows])}
+    return tx.many(sql.add_record, [row for row in rows if row["dedupe_key"] not in known])
 
 
-def find_same(tx: Transaction, record: MetadataRecord) -> tuple[str, int] | None:
+def find_same(tx: Transaction, dedupe_key: str) -> tuple[str, int] | None:
     """The id and the place in the log of that fact, if it is stored."""
-    row = tx.one(sql.find_same, dedupe_key=record.dedupe_key)
+    row = tx.one(sql.find_same, dedupe_key=dedupe_key) or tx.one(sql.moved, dedupe_keys=[dedupe_key])
     return (row["record_id"], row["seq"]) if row else None
 
 
@@ -56,21 +57,20 @@ def history(
     limit: int | None = 100,
     after: str | None = None,
 ) -> Page[MetadataRecord]:
-    """Facts of one kind, newest first: of one target, or of all; `after` is the `next` of the page before.
+    """Facts of one kind in the ledger, newest first: of one target, or of all; `after` is the `next` of the page before.
 
     With `since` and `until` those of that time; what was known just then, at `until`, is not among them.
     """
     return pages.read(tx, sql.history, NEWEST, of_row, limit, after, kind=kind, since=since, until=until, **about(target))
 
 
-def query(tx: Transaction, wanted: MetadataQuery) -> Page[MetadataRecord]:
-    """The records that a query asks for, a page at a time. Each kind is read in the order of its index, and they are merged."""
-    kinds = wanted.kinds or [row["kind"] for row in tx.all(sql.kinds)]
-    found = merge(*(_of_kind(tx, wanted, kind) for kind in dict.fromkeys(kinds)), key=_newest_first)
-    return cut(found, wanted.limit)
+def kinds(tx: Transaction) -> list[str]:
+    """The kinds that there are records of, also those of which all were moved to files."""
+    return sorted({row["kind"] for query in (sql.kinds, sql.file_kinds) for row in tx.all(query)})
 
 
-def _of_kind(tx: Transaction, wanted: MetadataQuery, kind: str) -> Sequence[MetadataRecord]:
+def of_kind(tx: Transaction, wanted: MetadataQuery, kind: str) -> list[MetadataRecord]:
+    """The records of one kind that a query asks for, newest first: as many as a page has, and one more."""
     statement, values = conditions.applied(tx.dialect, sql.history, wanted.where)
     window = {"window_since": wanted.window.start, "window_until": wanted.window.end} if wanted.window else {}
     if wanted.window and not any(window.values()):
@@ -81,6 +81,11 @@ def _of_kind(tx: Transaction, wanted: MetadataQuery, kind: str) -> Sequence[Meta
     times = {"since": wanted.since, "until": wanted.until}
     rows = tx.all(statement, kind=kind, page_size=size, **about(wanted.target), **chosen, **times, **window, **behind, **values)
     return [of_row(row) for row in rows]
+
+
+def merged(found: Iterable[Iterable[MetadataRecord]], limit: int | None) -> Page[MetadataRecord]:
+    """What comes newest first from each, as one page."""
+    return cut(merge(*found, key=_newest_first), limit)
 
 
 def cut(found: Iterable[MetadataRecord], limit: int | None) -> Page[MetadataRecord]:
@@ -133,21 +138,26 @@ def columns(record: MetadataRecord) -> dict[str, Any]:
         "table_name": target.table,
         "name_key": target.name_key,
         "target_key": target.key,
-        "target_extras": target.extras,
+        "target_extras": _json(target.extras),
         "job_id": context.job_id,
         "run_id": context.run_id,
         "namespace": context.namespace,
-        "context_extras": context.extras,
-        "payload": record.payload,
+        "context_extras": _json(context.extras),
+        "payload": _json(record.payload),
         "produced_at": record.produced_at,
         "producer_id": record.producer_id,
         "version": record.version,
-        "quality": record.quality,
-        "extras": record.extras,
+        "quality": None if record.quality is None else _json(record.quality),
+        "extras": _json(record.extras),
         "dedupe_key": record.dedupe_key,
         "window_start": start,
         "window_end": end,
     }
+
+
+def _json(document: dict[str, Any]) -> str:
+    """As both databases take it, made before the transaction begins."""
+    return to_json(document) if document else "{}"
 
 
 def of_row(row: Row) -> MetadataRecord:

@@ -93,3 +93,15 @@ create table record_files (
 );
 
 create index record_files_by_kind on record_files (tenant_id, kind, last_at desc, record_file_id);
+
+-- Which facts are in those files: one that is stored again is known still.
+create table moved_records (
+    tenant_id      text not null,
+    dedupe_key     text not null,
+    record_file_id text not null references record_files (record_file_id) on delete cascade,
+    record_id      text not null,
+    seq            bigint not null,
+    primary key (tenant_id, dedupe_key)
+);
+
+create index moved_records_by_file on moved_records (record_file_id, seq);
