@@ -114,6 +114,10 @@ class MetadataRepository(Protocol):
         """What was stored behind that place in the log, in that order."""
         ...
 
+    def head(self) -> int:
+        """The place of the newest record in the log; 0 if there is none."""
+        ...
+
     def close(self) -> None:
         """Let go of what is open; what was stored is stored."""
         ...

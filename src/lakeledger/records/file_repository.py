@@ -6,6 +6,7 @@ the log. Whoever reads follows the log, so it sees a record whole or not at all.
 
 from __future__ import annotations
 
+import json
 import os
 import threading
 import time
@@ -122,9 +123,25 @@ class FileRepository:
             self._follow()
             return list(islice(self._logged(after, kind), limit))
 
+    def head(self) -> int:
+        with self._lock:
+            self._follow()
+            return self._index.sequence
+
     def close(self) -> None:
         with self._lock:
             self._write_catalog(at_once=True)
+
+    def copied(self) -> int:
+        """Up to where in its log a ledger was copied."""
+        try:
+            return int(json.loads(self._storage.read(layout.COPIED))["sequence"])
+        except FileNotFoundError:
+            return 0
+
+    def note_copied(self, sequence: int) -> None:
+        """Remember up to where it was."""
+        self._storage.replace(layout.COPIED, layout.to_line({"sequence": sequence, "ledger": self._store.database.url}))
 
     def rebuild(self) -> int:
         """Make the index and the catalog anew from the log, and the files that are missing; how many records there are."""

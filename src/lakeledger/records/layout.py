@@ -13,7 +13,7 @@ from lakeledger import codec
 from lakeledger.errors import Failed
 from lakeledger.records.model import MetadataRecord
 
-INDEX, LOG, RECORDS, SHORT_LOG, LOCK = "index.json", "log", "records", "metadata.log", ".lock"
+INDEX, LOG, RECORDS, SHORT_LOG, LOCK, COPIED = "index.json", "log", "records", "metadata.log", ".lock", "ledger.json"
 LOG_ENDING = ".jsonl"
 
 _LONGEST = 150

@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable
+import threading
+from collections.abc import Callable, Iterable, Iterator
 from dataclasses import replace
 from datetime import datetime, timedelta
 from functools import cached_property
@@ -15,6 +16,7 @@ from lakeledger.db.pages import Page
 from lakeledger.errors import Invalid
 from lakeledger.records import MaintainedRepository, registry
 from lakeledger.records.environment import environment, filled
+from lakeledger.records.following import Following
 from lakeledger.records.forgetting import Forgotten, audit
 from lakeledger.records.model import MetadataContext, MetadataRecord, MetadataTarget, Target, chunks
 from lakeledger.records.moving import Moved
@@ -23,6 +25,9 @@ from lakeledger.records.query import MetadataQuery
 from lakeledger.records.registry import Kinds, Policy
 
 CHUNK = 10_000
+PAGE = 1_000
+LEDGER = "sql"
+LOOK_SECONDS, POLL_SECONDS = 5.0, 0.2
 
 
 class Quarantine(Protocol):
@@ -59,6 +64,21 @@ class Records:
     def repository(self) -> MaintainedRepository:
         """Where emitted records are kept, and read from."""
         return records.open(self._settings.repository, self._store, self._s3, self._folder)
+
+    @cached_property
+    def _following(self) -> Following | None:
+        """What brings to a repository elsewhere what commits write, which is always in the ledger."""
+        if self._settings.repository == LEDGER:
+            return None
+        ledger = records.open(LEDGER, self._store, self._s3, self._folder)
+        return Following(self._store, ledger, self.repository)  # type: ignore[arg-type]
+
+    @property
+    def _current(self) -> MaintainedRepository:
+        """The repository with everything that is known by now."""
+        if self._following:
+            self._following.catch_up()
+        return self.repository
 
     @property
     def kinds(self) -> Kinds:
@@ -130,7 +150,7 @@ class Records:
 
     def latest(self, target: Target | None = None, kind: str | None = None) -> MetadataRecord | None:
         """The newest record of a kind: about a target, about a table (`silver.orders`, or `orders` of `main`), or about anything."""
-        return self.repository.latest(target, kind)
+        return self._current.latest(target, kind)
 
     def history(
         self,
@@ -145,29 +165,50 @@ class Records:
 
         `since` and `until` are times with a time zone, of which `until` is not part. Raises Invalid for what is none.
         """
-        return self.repository.history(target, kind, since, until, limit, after)
+        return self._current.history(target, kind, since, until, limit, after)
 
     def query(self, query: MetadataQuery | None = None, **chosen: Any) -> Page[MetadataRecord]:
         """The records that a query asks for, newest first, a page at a time: `query(kinds=["recon_result"], job_id="shop")`."""
-        return self.repository.query(replace(query, **chosen) if query else MetadataQuery(**chosen))
+        return self._current.query(replace(query, **chosen) if query else MetadataQuery(**chosen))
 
     def log(self, after: int = 0, limit: int | None = 1_000, kind: str | None = None) -> list[MetadataRecord]:
         """What was stored behind that place in the log, in that order."""
-        return self.repository.log(after, limit, kind)
+        return self._current.log(after, limit, kind)
+
+    def head(self) -> int:
+        """The place of the newest record in the log; 0 if there is none."""
+        return self._current.head()
+
+    def tail(
+        self, after: int = 0, kind: str | None = None, *, follow: bool = False, stop: threading.Event | None = None
+    ) -> Iterator[MetadataRecord]:
+        """What was stored behind that place in the log, each once and in that order; to `follow` goes on with what comes, until `stop`."""
+        told, place = stop or threading.Event(), after
+        while not told.is_set():
+            mark = self._store.database.mark() if follow else None
+            found = self.log(place, PAGE, kind)
+            for record in found:
+                yield record
+                place = record.sequence or place
+            if not found:
+                if not follow:
+                    return
+                # A commit is heard of at once; files of others are looked for.
+                self._store.rest(LOOK_SECONDS if self._following is None else POLL_SECONDS, mark, told)
 
     def compact(self, older_than: timedelta, *, dry_run: bool = True) -> list[Moved]:
         """Move records that are older to Parquet, except the last one about each target; history gives the same answers as before.
 
         What was moved, or with a dry run would be, by kind.
         """
-        return self.repository.compact(clock.now() - older_than, dry_run=dry_run)
+        return self._current.compact(clock.now() - older_than, dry_run=dry_run)
 
     def retain(self, *, dry_run: bool = True, reason: str | None = None) -> list[Forgotten]:
         """Delete records that are older than their kind is kept; what went is a record of the kind `records_retention`.
 
         A dry run says of every kind how long it is kept, and how many are older.
         """
-        gone = self.repository.forget(self._days, dry_run=dry_run)
+        gone = self._current.forget(self._days, dry_run=dry_run)
         if gone and not dry_run:
             self.repository.store(self._complete(audit(gone, self._actor, reason)))
         return gone

@@ -91,6 +91,10 @@ class SqlRepository:
         forgetter = Forgetter(self._store, self._storage)
         return forgetter.plan(days) if dry_run else forgetter.forget(days)
 
+    def head(self) -> int:
+        with self._store.read() as tx:
+            return store.head(tx)
+
     def close(self) -> None:
         """The ledger's store is closed with the ledger."""
 
