@@ -60,6 +60,7 @@ def test_rows_of_python_and_arrow_are_one_file_one_version_and_one_run(ledger: L
     volume = ledger.records.latest(EVENTS, "ingestion_volume")
     assert volume is not None
     assert (volume.payload["rows"], volume.payload["files"], volume.payload["table_version"]) == (1, 1, 2)
+    assert volume.context.extras == ledger.records.environment
     ledger.settle()
     assert ledger.tables.verify(EVENTS).ok
 
