@@ -200,6 +200,17 @@ HOT = [
     hot(records.head, "metadata_records_by_log"),
     hot(records.find_old, "metadata_records_by_kind(kind, produced_at)", **PAGE, kind="k", cutoff=NOW, after_at=NOW, after_seq=7),
     hot(records.forget, "", seqs=[1, 2]),  # by the number itself: on SQLite the table is in its order
+    hot(
+        records.find_movable,
+        "metadata_records_by_kind(kind, produced_at) metadata_records_by_target(kind, target_key)",
+        **PAGE,
+        kind="k",
+        cutoff=NOW,
+        after_at=NOW,
+        after_seq=7,
+    ),
+    hot(records.moved, "moved_records_pkey(dedupe_key)", dedupe_keys=["a", "b"]),
+    hot(records.files_of_kind, "record_files_by_kind(kind)", kind="k", since=NOW, until=NOW),
     hot(records.history, "metadata_records_by_kind(kind)", **PAGE, kind="k"),
     hot(records.history, "metadata_records_by_kind(kind, produced_at)", **FOUND_OUT, kind="k"),
     hot(records.history, "metadata_records_by_table(kind, name_key, produced_at)", **FOUND_OUT, kind="k", name_key="main.orders"),
@@ -517,6 +528,11 @@ insert into metadata_records (record_id, tenant_id, kind, source_id, target_key,
                               producer_id, extras, dedupe_key, run_id, window_start, window_end)
 select {ID}, {TENANT}, 'kind' || n % 3, 's', 's' || n % 90, '{{}}', '{{}}', '{{}}', {AT}, 'me', '{{}}', 'd' || n, 'r' || n % 900, {AT}, {AT}
   from generate_series(1, {ROWS}) n;
+insert into record_files (record_file_id, tenant_id, kind, file_path, file_size, record_count, first_at, last_at, first_seq, last_seq,
+                          status, created_at)
+select 'f' || n, {TENANT}, 'kind' || n % 3, 'p' || n, 1, 1, {AT}, {AT}, n, n, 'moved', {AT} from generate_series(1, {ROWS}) n;
+insert into moved_records (tenant_id, dedupe_key, record_file_id, record_id, seq)
+select {TENANT}, 'm' || n, 'f' || n, {ID}, n from generate_series(1, {ROWS}) n;
 insert into tables (table_id, tenant_id, schema_name, table_name, name_key, location, current_version, content_version, row_count,
                     total_size, file_count, last_modified, created_at, updated_at)
 select 't' || n, {TENANT}, 'shop', 't' || n, 'shop.t' || n, 'l', 1, 1, 1, 1, 1, {AT}, {AT}, {AT} from generate_series(1, {ROWS}) n;

@@ -105,9 +105,10 @@ insert into record_policy (tenant_id, policy, reason, set_by, set_at) values (:t
 select r.* from metadata_records r
  where r.tenant_id = :tenant_id and r.kind = :kind and r.produced_at < :cutoff
    and (r.produced_at, r.seq) > (:after_at, :after_seq) -- optional
-   and exists (select 1 from metadata_records newer
-                where newer.tenant_id = :tenant_id and newer.kind = :kind and newer.target_key = r.target_key
-                  and (newer.produced_at, newer.seq) > (r.produced_at, r.seq))
+   and r.seq <> (select last.seq from metadata_records last
+                  where last.tenant_id = :tenant_id and last.kind = :kind and last.target_key = r.target_key
+                  order by last.produced_at desc, last.seq desc
+                  limit 1)
  order by r.produced_at, r.seq
  limit :page_size
 
@@ -163,9 +164,10 @@ delete from record_files where tenant_id = :tenant_id and record_file_id = :reco
 -- name: count_movable
 select count(*) as number from metadata_records r
  where r.tenant_id = :tenant_id and r.kind = :kind and r.produced_at < :cutoff
-   and exists (select 1 from metadata_records newer
-                where newer.tenant_id = :tenant_id and newer.kind = :kind and newer.target_key = r.target_key
-                  and (newer.produced_at, newer.seq) > (r.produced_at, r.seq))
+   and r.seq <> (select last.seq from metadata_records last
+                  where last.tenant_id = :tenant_id and last.kind = :kind and last.target_key = r.target_key
+                  order by last.produced_at desc, last.seq desc
+                  limit 1)
 
 -- name: old_records
 select * from metadata_records
