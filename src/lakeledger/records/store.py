@@ -32,6 +32,8 @@ def add(tx: Transaction, record: MetadataRecord) -> str:
 
 def add_rows(tx: Transaction, rows: Sequence[Row]) -> int:
     """Store facts, as `columns` gives them, in their order; how many were new. Those that were moved to files are not."""
+    if tx.one(sql.any_file) is None:
+        return tx.many(sql.add_record, rows)
     known = {row["dedupe_key"] for row in tx.all(sql.moved, dedupe_keys=[row["dedupe_key"] for row in rows])}
     return tx.many(sql.add_record, [row for row in rows if row["dedupe_key"] not in known])
 
