@@ -21,6 +21,16 @@ if TYPE_CHECKING:
     )
     from lakeledger.ledger import Ledger, open
     from lakeledger.rebuilding import rebuild
+    from lakeledger.records import (
+        MetadataContext,
+        MetadataProducer,
+        MetadataProducerRunner,
+        MetadataQuery,
+        MetadataRecord,
+        MetadataRepository,
+        MetadataRequest,
+        MetadataTarget,
+    )
     from lakeledger.sync import Advance, FilesPosition, NumberPosition, Source, TimestampPosition
 
 __version__ = "0.1.0"
@@ -35,6 +45,14 @@ __all__ = [
     "Invalid",
     "LakeledgerError",
     "Ledger",
+    "MetadataContext",
+    "MetadataProducer",
+    "MetadataProducerRunner",
+    "MetadataQuery",
+    "MetadataRecord",
+    "MetadataRepository",
+    "MetadataRequest",
+    "MetadataTarget",
     "NotFound",
     "NotInstalled",
     "NumberPosition",
@@ -48,7 +66,14 @@ __all__ = [
 ]
 
 # Public names are found where they are first asked for, so that `lakeledger --help` does not load the whole house.
-_ROOMS = ("lakeledger.errors", "lakeledger.config", "lakeledger.ledger", "lakeledger.sync", "lakeledger.rebuilding")
+_ROOMS = (
+    "lakeledger.errors",
+    "lakeledger.config",
+    "lakeledger.ledger",
+    "lakeledger.sync",
+    "lakeledger.records",
+    "lakeledger.rebuilding",
+)
 
 
 def __getattr__(name: str) -> Any:

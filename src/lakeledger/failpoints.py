@@ -39,6 +39,13 @@ CHECKPOINTED = "checkpointed"
 
 DELTA = (RESERVED, LOGGED, IN_TRANSACTION, AFTER_COMMIT, CHECKPOINTED)
 
+RECORD_FILES = "record_files"  # records are written as files, and not in the log
+RECORD_CHUNK = "record_chunk"  # a part of many records is kept
+COMPACTED_FILE = "compacted_file"  # records are in a Parquet file that nobody knows
+COMPACTED_KNOWN = "compacted_known"  # the Parquet file is known, and the records are where they were, too
+
+RECORDS = (RECORD_FILES, RECORD_CHUNK, COMPACTED_FILE, COMPACTED_KNOWN)
+
 armed: dict[str, Callable[[str], None]] = {}
 
 

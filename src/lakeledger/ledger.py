@@ -88,6 +88,8 @@ class Ledger(Writes):
         """
         try:
             self.close_writers()
+            if self._records:
+                self._records.close()
             with suppress(KeyError):  # none is left
                 while True:
                     self._threads.pop().close()

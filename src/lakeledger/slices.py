@@ -35,7 +35,7 @@ if TYPE_CHECKING:
     from lakeledger.quality.bands.slice import Bands
     from lakeledger.quality.freshness import Freshnesses
     from lakeledger.recon import Recon
-    from lakeledger.records import Records
+    from lakeledger.records.slice import Records
     from lakeledger.runs import ActiveRun, Fence, Heartbeats
     from lakeledger.sync import Capture, DeadLetters, Errors, Positions, Schemas
     from lakeledger.tables import DeltaPublication, Publication, Tables
@@ -65,6 +65,7 @@ class Slices:
         self._capture: Capture | None = None
         self._at_close: list[Callable[[], None]] = []
         self._publisher: Publisher | None = None
+        self._records: Records | None = None
         self._writers: WeakSet[StreamWriter] = WeakSet()
 
     def at_close(self, action: Callable[[], None]) -> None:
@@ -224,9 +225,24 @@ class Slices:
     @property
     def records(self) -> Records:
         """The facts that are known."""
-        from lakeledger.records import Records
+        with self._making:
+            if self._records is None:
+                from lakeledger.records.slice import Records
+                from lakeledger.runs import user_name
+                from lakeledger.sync.quarantined_records import QuarantinedRecords
 
-        return Records(self.store)
+                quarantine = QuarantinedRecords(lambda: self.dead_letters)
+                self._records = Records(
+                    self.store,
+                    self.settings.records,
+                    self.settings.s3,
+                    user_name(),
+                    quarantine,
+                    lambda: f"{self._warehouse.path()}/_records",
+                    self.settings.retention.records_days,
+                )
+                self.at_close(self._records.close)
+            return self._records
 
     @property
     def bands(self) -> Bands:

@@ -38,7 +38,7 @@ def check(case: dict[str, str], spark: SparkSession, before: dict[int, Any]) -> 
         assert {version: rows(ledger.read("t", version)) for version in before} == before
         assert rows(ledger.read("t")) == before[FILES]
         assert len(ledger.tables.history("t")) == FILES + 1
-        assert len(ledger.records.history("compaction")) == 1
+        assert len(ledger.records.history(kind="compaction")) == 1
         snapshot = ledger.tables.history("t")[0]
         assert with_pyiceberg(ledger, "t", snapshot.iceberg_snapshot_id or 0).num_rows == len(before[FILES])
         ledger.settle()

@@ -176,7 +176,7 @@ def test_a_load_killed_anywhere_is_right_after_the_next_run(lake: Ledger, url: s
     marker = lake.positions.get("shop.orders")
     assert (marker.position_data["files"], marker.version, marker.sync_run_id) == (2, 2, versions[1].run_id)
     assert [Path(file.path).name for file in lake.positions.files("shop.orders")] == ["2.csv", "1.csv"]
-    assert len(lake.records.history("ingestion_volume", "main.orders")) == 2
+    assert len(lake.records.history("main.orders", "ingestion_volume")) == 2
 
     ended = lake.runs.get(killed.id)
     assert (ended.status, ended.commit_count) == (("COMPLETED", 1) if committed else ("FAILED", 0))

@@ -126,6 +126,10 @@ def test_the_guide_to_a_lost_database_runs(spark: SparkSession, tmp_path: Path, 
     run_page("docs/guides/rebuild.md", tmp_path, monkeypatch)
 
 
+def test_the_guide_to_records_runs(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    run_page("docs/guides/records.md", tmp_path, monkeypatch)
+
+
 def test_the_guide_to_merging_runs(spark: SparkSession, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     run_page("docs/guides/merging.md", tmp_path, monkeypatch)
 

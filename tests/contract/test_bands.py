@@ -20,7 +20,7 @@ from lakeledger.quality import Suite, SuiteResult, verdict, volume
 from lakeledger.quality.bands.series import Series, read_series
 from lakeledger.quality.store import found
 from lakeledger.quality.volume import VolumePolicy, VolumeVerdict
-from lakeledger.records import MetadataContext, MetadataTarget, NewRecord
+from lakeledger.records import MetadataContext, MetadataRecord, MetadataTarget
 from lakeledger.records import add as add_record
 
 FLAT = [1000] * 10
@@ -212,7 +212,7 @@ def test_tables_whose_last_load_was_unusual_are_listed_until_somebody_decides(le
 
 
 def verdict_of(ledger: Ledger) -> dict[str, str]:
-    record = ledger.records.latest("ingestion_volume", ORDERS)
+    record = ledger.records.latest(ORDERS, "ingestion_volume")
     assert record is not None
     assert record.quality is not None
     return record.quality
@@ -227,7 +227,7 @@ def test_results_of_checks_have_bands_too(ledger: Ledger) -> None:
         other = {"check": "sum", "status": "pass", "metrics": {"difference": 1e6}}
         with ledger.store.write() as tx:
             for each in (payload, other, {"check": "count", "status": "error", "metrics": {"difference": None}}):
-                add_record(replace(tx, now=days_ago(day)), NewRecord(target, MetadataContext(), "recon_result", each, "recon.v1"))
+                add_record(tx, MetadataRecord(target, MetadataContext(), "recon_result", each, "recon.v1", produced_at=days_ago(day)))
     series = ledger.bands.series(ORDERS, "difference", kind="recon_result", check="count")
     band = series.band(clock.now())
     assert (band.n, band.state, band.judge(11), band.judge(30)) == (19, "ACTIVE", "pass", "warn")

@@ -105,7 +105,9 @@ def fill_with_what_is_over(ledger: Ledger) -> dict[str, int]:
         ledger.schemas.register("shop.orders", SchemaDefinition([{"name": f"c{number}", "type": "int"}]))
     a_job_run(ledger)
     with ledger.store.write() as tx:
-        records.add(tx, records.NewRecord(records.MetadataTarget("shop"), records.MetadataContext(), "ingestion_volume", {"rows": 1}, "me"))
+        records.add(
+            tx, records.MetadataRecord(records.MetadataTarget("shop"), records.MetadataContext(), "ingestion_volume", {"rows": 1}, "me")
+        )
     return {
         **NOTHING,
         "dead_letter_queue": 2,

@@ -81,7 +81,7 @@ def test_tables_positions_counters_and_facts_become_visible_together(ledger: Led
     assert ended.commit_count == 1
     (step_row,) = ledger.runs.steps(run.id)
     assert (step_row.rows_processed, step_row.target_table) == (10, ROWS)
-    assert [record.payload["rows"] for record in ledger.records.history("ingestion_volume")] == [7]
+    assert [record.payload["rows"] for record in ledger.records.history(kind="ingestion_volume")] == [7]
 
 
 def test_an_effect_that_fails_leaves_nothing_behind(ledger: Ledger) -> None:
@@ -164,7 +164,7 @@ def test_whoever_is_killed_leaves_all_of_it_or_nothing(url: str, point: str, is_
             "tables": len(ledger.tables.list()),
             "files": len(rows(ledger, "select 1 from table_files")),
             "positions": len(ledger.positions.list()),
-            "facts": len(ledger.records.history("ingestion_volume")),
+            "facts": len(ledger.records.history(kind="ingestion_volume")),
         }
         assert found == ({"tables": 3, "files": 3, "positions": 2, "facts": 1} if is_there else dict.fromkeys(found, 0))
         with ledger.run("load") as run:

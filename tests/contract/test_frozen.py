@@ -75,7 +75,7 @@ def test_runs_positions_and_what_went_wrong_are_there(frozen: Ledger) -> None:
     assert {letter.table_name for letter in frozen.dead_letters.list()} == {"people"}
     (asked,) = LocalBackend(frozen.store, frozen.worker.name).runs()
     assert asked.status == "queued"
-    volume = frozen.records.latest("ingestion_volume", "bronze.orders")
+    volume = frozen.records.latest("bronze.orders", "ingestion_volume")
     assert volume is not None
     assert volume.payload["rows"] == 10
     assert frozen.changes.after()

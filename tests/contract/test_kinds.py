@@ -23,7 +23,7 @@ from lakeledger.tables import parse_name
 def check(ledger: Ledger, kind: str) -> int:
     """How many records of a kind are valid by its schema, each of which says which version of it that is."""
     schema = schemas.kind(kind)
-    written = ledger.records.history(kind, limit=None)
+    written = ledger.records.history(kind=kind, limit=None)
     for record in written:
         jsonschema.validate(record.payload, schema, cls=jsonschema.Draft202012Validator)
         assert record.version == schema["version"]
@@ -55,7 +55,7 @@ def test_what_checks_write_is_valid(ledger: Ledger) -> None:
         with ledger.run("orders", kind="quality") as run, ledger.store.write() as tx:
             commit(tx, run.fence, [], [], [found(SuiteResult(suite, "main.orders", checks, new_id()), is_visible=not bad)])
     assert check(ledger, "dq_result") == 2
-    assert [record.quality for record in ledger.records.history("dq_result")] == [{"status": "fail"}, {"status": "pass"}]
+    assert [record.quality for record in ledger.records.history(kind="dq_result")] == [{"status": "fail"}, {"status": "pass"}]
 
 
 def test_what_is_no_result_is_not_valid() -> None:

@@ -81,7 +81,7 @@ def test_who_removed_what_and_when_is_kept(ledger: Ledger) -> None:
     ledger.maintenance.maintain(apply=True, by="ann")
     let_pass(ledger, 2)
     run_id = ledger.maintenance.maintain(apply=True, by="ann").run_id
-    removal = ledger.records.latest("file_removal", ORDERS)
+    removal = ledger.records.latest(ORDERS, "file_removal")
     assert removal is not None
     assert set(removal.payload["paths"]) == gone
     assert (removal.payload["reason"], removal.payload["files"], removal.context.run_id) == ("retired", 2, run_id)
@@ -209,7 +209,7 @@ def test_orphans_of_crashed_runs_go_too(ledger: Ledger) -> None:
     assert orphan.exists()
     assert maintain(ledger, ORDERS).orphans.files == 1
     assert not orphan.exists()
-    removal = ledger.records.latest("file_removal", ORDERS)
+    removal = ledger.records.latest(ORDERS, "file_removal")
     assert removal is not None
     assert (removal.payload["reason"], removal.payload["files"]) == ("orphan", 1)
 
@@ -323,7 +323,7 @@ def test_many_files_go_in_small_transactions(ledger: Ledger) -> None:
     let_pass(ledger, 5)
     done = maintain(ledger)
     assert (done.marked.files, done.removed.files, done.removed.bytes) == (number + 1, number + 1, done.marked.bytes)
-    assert len(ledger.records.history("file_removal", ORDERS)) == 4
+    assert len(ledger.records.history(ORDERS, "file_removal")) == 4
     assert read(ledger) == [2]
 
 

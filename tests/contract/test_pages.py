@@ -15,7 +15,7 @@ from lakeledger.db import pages
 from lakeledger.db.pages import Page
 from lakeledger.jobs import MODULE_TAG, OWNER_TAG, JobSpec, queue
 from lakeledger.jobs.local import LocalBackend
-from lakeledger.records import MetadataContext, MetadataTarget, NewRecord, add
+from lakeledger.records import MetadataContext, MetadataRecord, MetadataTarget, add
 from lakeledger.runs import NewRun, NewStep
 from lakeledger.runs import store as run_store
 from lakeledger.sync import NewError, NewLetter, NewSync, SourceFile, parse_source
@@ -74,7 +74,7 @@ def _read_file(ledger: Ledger, number: int) -> None:
 
 
 def _record(ledger: Ledger, number: int) -> None:
-    new = NewRecord(MetadataTarget("shop", "silver", "orders"), MetadataContext(), "volume", {"rows": number}, "me")
+    new = MetadataRecord(MetadataTarget("shop", "silver", "orders"), MetadataContext(), "volume", {"rows": number}, "me")
     with ledger.store.write() as tx:  # two at one moment
         add(tx, new)
         add(tx, new)
@@ -114,8 +114,8 @@ LISTINGS: dict[str, tuple[Callable[[Ledger, int], None], Callable[..., Page[Any]
     "positions": (_position, lambda ledger, **page: ledger.positions.list(**page)),
     "position history": (_move, lambda ledger, **page: ledger.positions.history("shop", **page)),
     "source files": (_read_file, lambda ledger, **page: ledger.positions.files("shop", **page)),
-    "records": (_record, lambda ledger, **page: ledger.records.history("volume", **page)),
-    "records of a table": (_record, lambda ledger, **page: ledger.records.history("volume", "silver.orders", **page)),
+    "records": (_record, lambda ledger, **page: ledger.records.history(kind="volume", **page)),
+    "records of a table": (_record, lambda ledger, **page: ledger.records.history("silver.orders", "volume", **page)),
     "tables": (_table, lambda ledger, **page: ledger.tables.list(**page)),
     "table history": (_version, lambda ledger, **page: ledger.tables.history("silver.orders", **page)),
     "table files": (_version, lambda ledger, **page: ledger.tables.files("silver.orders", **page)),

@@ -50,7 +50,7 @@ def after(**place: Any) -> dict[str, Any]:
 
 STARTED = after(start_time=NOW, pipeline_logging_id="x")
 OCCURRED = after(occurred_at=NOW, id="x")
-FOUND_OUT = after(produced_at=NOW, record_id="x")
+FOUND_OUT = after(produced_at=NOW, seq=7)
 CHECKED = after(executed_at=NOW, dq_result_id="x")
 RECONCILED = after(ended_at=NOW, recon_result_id="x")
 CREATED = after(created_at=NOW, id="x")
@@ -189,6 +189,29 @@ HOT = [
     hot(positions.last_files, "source_files_by_path(marker_id, file_path)", **after(file_path="x"), marker_id="m"),
     hot(schemas.list_latest, "schema_registry_by_version", **PAGE),
     hot(schemas.list_latest, "schema_registry_by_version(name_key)", **after(name_key="shop/orders")),
+    hot(records.latest, "metadata_records_by_kind(kind)", kind="k"),
+    hot(records.latest, "metadata_records_by_table(kind, name_key)", kind="k", name_key="main.orders"),
+    hot(records.latest, "metadata_records_by_target(kind, target_key)", kind="k", target_key="shop|main.orders"),
+    hot(records.history, "metadata_records_by_target(kind, target_key, produced_at)", **FOUND_OUT, kind="k", target_key="shop|"),
+    hot(records.history, "metadata_records_by_run(run_id, kind, produced_at)", **FOUND_OUT, kind="k", run_id="r"),
+    hot(records.kinds, ""),  # any index that begins with the kind will do
+    hot(records.find_same, "metadata_records_once(dedupe_key)", dedupe_key="d"),
+    hot(records.log, "metadata_records_by_log(seq)", **after(seq=7)),
+    hot(records.head, "metadata_records_by_log"),
+    hot(records.find_old, "metadata_records_by_kind(kind, produced_at)", **PAGE, kind="k", cutoff=NOW, after_at=NOW, after_seq=7),
+    hot(records.forget, "", seqs=[1, 2]),  # by the number itself: on SQLite the table is in its order
+    hot(
+        records.find_movable,
+        "metadata_records_by_kind(kind, produced_at) metadata_records_by_target(kind, target_key)",
+        **PAGE,
+        kind="k",
+        cutoff=NOW,
+        after_at=NOW,
+        after_seq=7,
+    ),
+    hot(records.any_file, "record_files_by_kind"),
+    hot(records.moved, "moved_records_pkey(dedupe_key)", dedupe_keys=["a", "b"]),
+    hot(records.files_of_kind, "record_files_by_kind(kind)", kind="k", since=NOW, until=NOW),
     hot(records.history, "metadata_records_by_kind(kind)", **PAGE, kind="k"),
     hot(records.history, "metadata_records_by_kind(kind, produced_at)", **FOUND_OUT, kind="k"),
     hot(records.history, "metadata_records_by_table(kind, name_key, produced_at)", **FOUND_OUT, kind="k", name_key="main.orders"),
@@ -337,7 +360,6 @@ FINDING = [
     "dead_letter_queue_settled",
     "error_log_settled",
     "sync_marker_history_by_time",
-    "metadata_records_by_time",
     "dq_results_by_time",
     "recon_results_by_time",
     "local_job_runs_ended",
@@ -503,9 +525,15 @@ select {ID}, {TENANT}, 'r' || n % 50, 'r' || n % 90, 'r' || n % 90, 'count', 'co
 insert into sync_marker_history (id, tenant_id, marker_id, version, position_kind, position_data, order_key, updated_at, updated_by, forced,
                                  sync_run_id)
 select {ID}, {TENANT}, 'm' || n % 50, n, 'number', '{{}}', '', {AT}, 'me', false, {ID} from generate_series(1, {ROWS}) n;
-insert into metadata_records (record_id, tenant_id, kind, source_id, target_extras, context_extras, payload, produced_at, producer_id,
-                              extras)
-select {ID}, {TENANT}, 'kind' || n % 3, 's', '{{}}', '{{}}', '{{}}', {AT}, 'me', '{{}}' from generate_series(1, {ROWS}) n;
+insert into metadata_records (record_id, tenant_id, kind, source_id, target_key, target_extras, context_extras, payload, produced_at,
+                              producer_id, extras, dedupe_key, run_id, window_start, window_end)
+select {ID}, {TENANT}, 'kind' || n % 3, 's', 's' || n % 90, '{{}}', '{{}}', '{{}}', {AT}, 'me', '{{}}', 'd' || n, 'r' || n % 900, {AT}, {AT}
+  from generate_series(1, {ROWS}) n;
+insert into record_files (record_file_id, tenant_id, kind, file_path, file_size, record_count, first_at, last_at, first_seq, last_seq,
+                          status, created_at)
+select 'f' || n, {TENANT}, 'kind' || n % 3, 'p' || n, 1, 1, {AT}, {AT}, n, n, 'moved', {AT} from generate_series(1, {ROWS}) n;
+insert into moved_records (tenant_id, dedupe_key, record_file_id, record_id, seq)
+select {TENANT}, 'm' || n, 'f' || n, {ID}, n from generate_series(1, {ROWS}) n;
 insert into tables (table_id, tenant_id, schema_name, table_name, name_key, location, current_version, content_version, row_count,
                     total_size, file_count, last_modified, created_at, updated_at)
 select 't' || n, {TENANT}, 'shop', 't' || n, 'shop.t' || n, 'l', 1, 1, 1, 1, 1, {AT}, {AT}, {AT} from generate_series(1, {ROWS}) n;

@@ -53,7 +53,7 @@ def test_a_result_comes_back_as_it_was_kept_and_as_a_record(ledger: Ledger) -> N
     keep(ledger, made)
     assert ledger.recon.history() == [made]
     assert ledger.recon.get(made.id[:-2]) == made
-    record = ledger.records.latest("recon_result", "silver.orders")
+    record = ledger.records.latest("silver.orders", "recon_result")
     assert record
     assert record.payload["metrics"] == {"source": 100, "target": 97, "difference": -3, "difference_percent": 3}
     assert (record.payload["check"], record.payload["status"], record.context.run_id) == ("Orders.count", "fail", "run-1")
@@ -71,7 +71,7 @@ def test_records_are_as_their_schema_says(ledger: Ledger) -> None:
         result(),
         result(status=Status.ERROR, target=None, difference=None, source_metric=None, target_metric="0f"),
     ):
-        jsonschema.validate(store.record(each).payload, schema)
+        jsonschema.validate(store.record(each, each.ended_at).payload, schema)
 
 
 def test_results_are_found_by_name_table_time_and_status_a_page_at_a_time(ledger: Ledger) -> None:

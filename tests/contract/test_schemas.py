@@ -289,7 +289,7 @@ def test_an_archived_version_is_a_record(ledger: Ledger, schemas: Schemas) -> No
     schemas.register(ORDERS, A, run_id="run-1")
     schemas.register(ORDERS, B)
     schemas.archive(keep=1)
-    (record,) = ledger.records.history("schema_version", ORDERS)
+    (record,) = ledger.records.history(ORDERS, "schema_version")
     assert (record.version, record.target.schema, record.target.table) == ("1", "shop", "orders")
     assert (record.context.run_id, record.producer_id) == ("run-1", "ann")
     assert record.payload["schema_definition"] == A.to_dict()

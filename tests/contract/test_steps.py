@@ -188,7 +188,7 @@ def test_a_run_from_outside_may_be_completed_with_its_steps(ledger: Ledger) -> N
 
 
 def retries(ledger: Ledger) -> list[int]:
-    return [record.payload["retries"] for record in reversed(ledger.records.history("ingestion_runtime", ORDERS))]
+    return [record.payload["retries"] for record in reversed(ledger.records.history(ORDERS, "ingestion_runtime"))]
 
 
 def test_a_commit_tells_how_often_its_step_was_tried_before(ledger: Ledger) -> None:

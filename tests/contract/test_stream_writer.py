@@ -57,9 +57,10 @@ def test_rows_of_python_and_arrow_are_one_file_one_version_and_one_run(ledger: L
     assert run.parameters["stream_writer"] == {"every_seconds": 86400.0, "rows": 1_000_000, "bytes": 128 << 20}
     (file,) = [each for each in ledger.tables.files(EVENTS) if each.added_version == 1]
     assert (file.row_count, file.column_bounds["id"], file.run_id) == (11, {"min": 0, "max": 10, "nulls": 0}, run.id)
-    volume = ledger.records.latest("ingestion_volume", EVENTS)
+    volume = ledger.records.latest(EVENTS, "ingestion_volume")
     assert volume is not None
     assert (volume.payload["rows"], volume.payload["files"], volume.payload["table_version"]) == (1, 1, 2)
+    assert volume.context.extras == ledger.records.environment
     ledger.settle()
     assert ledger.tables.verify(EVENTS).ok
 
@@ -102,7 +103,7 @@ def test_bad_rows_are_in_the_quarantine_in_the_same_commit_with_their_letters(le
     assert {(row["run_id"], row["format"]) for row in read(ledger, f"{EVENTS}__quarantine").to_pylist()} == {(run.id, "columns")}
     letters = sorted((letter.record_data["reason"], letter.record_data["rows"]) for letter in ledger.dead_letters.list())
     assert letters == [("color is new", 1), ("id is NULL", 1), ("id is NULL", 1), ("id is not long", 1), ("name is not string", 1)]
-    volume = ledger.records.latest("ingestion_volume", EVENTS)
+    volume = ledger.records.latest(EVENTS, "ingestion_volume")
     assert volume is not None
     assert volume.extras["guardrails"]["reasons"] == {"id is NULL": 1}
     assert ledger.tables.get(EVENTS).current_version == 2

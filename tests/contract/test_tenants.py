@@ -51,7 +51,7 @@ def test_a_tenant_sees_nothing_of_another_in_any_listing(acme: Ledger, globex: L
     assert globex.tables.list() == []
     assert globex.positions.list() == []
     assert globex.changes.after() == []
-    assert globex.records.history("ingestion_volume") == []
+    assert globex.records.history(kind="ingestion_volume") == []
     assert globex.tables.find(ORDERS) is None
     assert globex.positions.find("shop.orders") is None
     assert globex.runs.transitions(run_id) == []
@@ -205,7 +205,7 @@ def test_row_level_security_repeats_the_rule_for_the_owner_of_the_tables(postgre
                 )
             with pytest.raises(psycopg.errors.InsufficientPrivilege, match="row-level security"):
                 connection.execute("update pipeline_runs set tenant_id = 'globex'")
-        assert [len(ledger.records.history("ingestion_volume")) for ledger in (acme, globex)] == [1, 1]
+        assert [len(ledger.records.history(kind="ingestion_volume")) for ledger in (acme, globex)] == [1, 1]
 
 
 def test_one_astha_serves_all_tenants_under_row_level_security(postgres: Server) -> None:

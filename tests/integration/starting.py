@@ -34,6 +34,7 @@ PIPELINE = {
 BOOKMARKS = {"bookmarks": {"shop-items": {"replication_key": "id", "replication_key_value": 1200}}}
 SCHEMA = {"columns": [{"name": "id", "type": "long"}]}
 SUITE = {"dq_config_id": "orders", "expectations": [{"not_null": "id"}]}
+FACT = {"target": {"source_id": "shop"}, "kind": "custom", "payload": {}, "producer_id": "me.v1"}
 EXPECTATIONS = {"name": "orders", "expectations": [{"type": "expect_column_values_to_not_be_null", "kwargs": {"column": "id"}}]}
 
 
@@ -142,6 +143,19 @@ class Project:
             "recon history": ([], set()),
             "recon explain": (["orders"], set()),
             "records list": (["ingestion_volume"], set()),
+            "records latest": (["silver.orders", "ingestion_volume"], set()),
+            "records history": (["silver.orders", "ingestion_volume"], set()),
+            "records query": (["--where", "payload.rows>=1"], set()),
+            "records tail": ([], set()),
+            "records emit": (["facts.jsonl"], set()),
+            "records replay": ([], set()),
+            "records compact": ([], set()),
+            "records retention": ([], set()),
+            "kinds list": ([], set()),
+            "kinds show": (["custom"], set()),
+            "kinds register": (["visits", "visits.json"], set()),
+            "kinds check": (["visits", "visits.json"], set()),
+            "kinds policy": (["open"], set()),
             "changes list": ([], set()),
             "events tail": ([], set()),
             "events lag": ([], set()),
@@ -163,6 +177,8 @@ def project(folder: Path, url: str = "sqlite:///lakeledger.db") -> Project:
     (folder / "schema.json").write_text(json.dumps(SCHEMA))
     (folder / "suite.yaml").write_text(json.dumps(SUITE))
     (folder / "expectations.json").write_text(json.dumps(EXPECTATIONS))
+    (folder / "facts.jsonl").write_text(json.dumps(FACT))
+    (folder / "visits.json").write_text(json.dumps({"type": "object"}))
     with lakeledger.open() as ledger:
         made = append(ledger, new_file("a.parquet"))
         ledger.columns.add("silver.orders", "note", "string")

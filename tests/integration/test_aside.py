@@ -15,7 +15,7 @@ from lakeledger.commit import Commit, Effect
 from lakeledger.db import Transaction
 from lakeledger.pipelines.apply import Aside, Look, Refused, Saved, Write
 from lakeledger.pipelines.write import write
-from lakeledger.records import MetadataContext, MetadataTarget, NewRecord
+from lakeledger.records import MetadataContext, MetadataRecord, MetadataTarget
 from lakeledger.tables import Committed, parse_name
 
 if TYPE_CHECKING:
@@ -169,7 +169,7 @@ def test_what_a_judge_refuses_leaves_nothing_but_why(lake: Ledger, spark: SparkS
 
         def write(self, tx: Transaction, committed: Commit) -> None:
             context = MetadataContext(run_id=committed.run.id)
-            records.add(tx, NewRecord(target, context, "quality", {"negative": self.negative}, "test"))
+            records.add(tx, MetadataRecord(target, context, "quality", {"negative": self.negative}, "test"))
 
     def judge(saved: Saved) -> Sequence[Effect]:
         raise Refused(f"{saved.measured['negative']} rows have a negative amount", [Why(saved.measured["negative"])])
@@ -179,7 +179,7 @@ def test_what_a_judge_refuses_leaves_nothing_but_why(lake: Ledger, spark: SparkS
         put(lake, spark.sql(ROWS), "orders", look=lambda _: look, judge=judge)
     assert lake.tables.find("orders") is None
     assert stored(lake) == before
-    kept = lake.records.latest("quality", "main.orders")
+    kept = lake.records.latest("main.orders", "quality")
     assert kept is not None
     assert kept.payload == {"negative": 2}
     (run,) = lake.runs.list()

@@ -59,7 +59,7 @@ def test_too_many_of_them_stop_the_load_and_nothing_is_visible(sqlite_lake: Ledg
     put(base / "orders/1.csv", f"{HEAD}{GOOD}x,c,3.5\n")
     assert run(sqlite_lake, orders(**limit), base).rows == 2
     assert not sqlite_lake.errors.list("open"), "the source has done its work"
-    volume = sqlite_lake.records.latest("ingestion_volume", "main.orders")
+    volume = sqlite_lake.records.latest("main.orders", "ingestion_volume")
     assert volume is not None
     reasons = {"it cannot be read by the schema": 1}
     limits = {"max_bad_rows": None, "max_bad_rate": None, **limit}
@@ -94,13 +94,13 @@ def test_changes_without_a_key_or_a_sequence_are_set_aside(lake: Ledger, base: P
         "d": ["id is NULL", "the sequence is NULL"],
         "x,e,5": ["it cannot be read by the schema"],
     }
-    volume = lake.records.latest("ingestion_volume", "main.orders")
+    volume = lake.records.latest("main.orders", "ingestion_volume")
     assert volume is not None
     assert volume.extras["deduplication"] == {"rows": 2, "kept": 1, "duplicates": 1, "without_effect": 0}
     assert (volume.extras["guardrails"]["rows"], volume.extras["guardrails"]["bad_rows"]) == (6, 4)
     put(base / "orders/2.csv", "id,name,at\n1,late,1\n1,later,1\n2,new,1\n")
     assert run(lake, changes, base).rows == 1
-    volume = lake.records.latest("ingestion_volume", "main.orders")
+    volume = lake.records.latest("main.orders", "ingestion_volume")
     assert volume is not None
     assert volume.extras["deduplication"] == {"rows": 3, "kept": 2, "duplicates": 1, "without_effect": 1}
 

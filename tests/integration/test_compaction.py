@@ -63,7 +63,7 @@ def test_rows_versions_hidden_columns_and_order_stay_what_they_were(lake: Ledger
     lake.publisher.set_mode("silver.people", "sync")
     lake.columns.rename("silver.people", "name", "who")
     lake.columns.add("silver.people", "city", "string")
-    before, volumes = at_every_version(lake, "silver.people"), len(lake.records.history("ingestion_volume"))
+    before, volumes = at_every_version(lake, "silver.people"), len(lake.records.history(kind="ingestion_volume"))
     assert lake.tables.get("silver.people").file_count >= 6
     done = compact(lake, "silver.people")
     assert (done.groups_done, done.files_after, len(done.versions)) == (2, 2, 1)
@@ -81,8 +81,8 @@ def test_rows_versions_hidden_columns_and_order_stay_what_they_were(lake: Ledger
         ids = parquet.read_table(f"{table.location}/{file.file_path}").column("id").to_pylist()
         assert ids == sorted(ids)
         assert file.column_bounds["id"]["min"] == min(ids)
-    assert len(lake.records.history("ingestion_volume")) == volumes
-    record = lake.records.latest("compaction", "silver.people")
+    assert len(lake.records.history(kind="ingestion_volume")) == volumes
+    record = lake.records.latest("silver.people", "compaction")
     assert record is not None
     assert (record.payload["files_after"], record.payload["rows"]) == (2, now.count())
     logged = lake.runs.get(done.run_id or "")

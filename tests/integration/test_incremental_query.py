@@ -60,7 +60,7 @@ def test_only_the_rows_of_new_versions_are_read(lake: Ledger) -> None:
     assert rows(lake.read("silver.large")) == [(2, 10), (3, 30), (5, 50)]
     position = lake.positions.get(NAME).position
     assert position == VersionsPosition({"bronze.orders": 3}, {"bronze.orders": lake.tables.get("bronze.orders").table_id})
-    volume = lake.records.latest("ingestion_volume", "silver.large")
+    volume = lake.records.latest("silver.large", "ingestion_volume")
     assert volume is not None
     assert (volume.payload["window_start"], volume.payload["window_end"]) == ({"bronze.orders": 1}, {"bronze.orders": 3})
 

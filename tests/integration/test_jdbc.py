@@ -107,7 +107,7 @@ def test_filter_columns_and_watermark_are_answered_by_the_database(sqlite_lake: 
     add(shop, "b", "d")
     sqlite_lake.load(source, "orders")
     assert rows(sqlite_lake.read("orders")) == [("a",), ("c",), ("d",)]
-    (volume,) = sqlite_lake.records.history("ingestion_volume", limit=1)
+    (volume,) = sqlite_lake.records.history(kind="ingestion_volume", limit=1)
     assert {"window_start": 3, "window_end": 5, "filter": "name <> 'b' or name is null"}.items() <= volume.payload.items()
     assert volume.payload["watermark"] == {"value": 5, "column": "id"}
     assert volume.target.source_id == "shop.orders"
@@ -275,7 +275,7 @@ def test_a_backfill_brings_a_window_and_leaves_the_position_alone(lake: Ledger, 
     run = lake.runs.list(limit=1)[0]
     assert (run.run_kind, run.parameters) == ("backfill", {"from": "2026-01-02", "to": "2026-01-04"})
     assert loaded.detail["window"] == {"from": ["2026-01-02T00:00:00.000000Z"], "to": ["2026-01-04T00:00:00.000000Z"]}
-    (volume,) = lake.records.history("ingestion_volume", limit=1)
+    (volume,) = lake.records.history(kind="ingestion_volume", limit=1)
     assert volume.payload["window_start"] == "2026-01-02T00:00:00.000000Z"
     assert volume.payload["window_end"] == "2026-01-04T00:00:00.000000Z"
 

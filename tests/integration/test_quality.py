@@ -68,7 +68,7 @@ def test_every_expectation_has_a_result_also_where_there_are_no_rows(lake: Ledge
     counted = {check.check_name: (check.element_count, check.unexpected_count) for check in checks if check.unexpected_count is not None}
     assert counted["not_null(id)"] == counted["unique(id)"] == (rows, 0)
     assert counted["between(amount, max=998, min=0)"] == (rows, len(failed))
-    (record,) = lake.records.history("dq_result", "silver.orders")
+    (record,) = lake.records.history("silver.orders", "dq_result")
     assert record.payload["dq_result_id"] == result.id
     assert lake.quality.of_run(made.snapshot.run_id) == [result]
     if rows:

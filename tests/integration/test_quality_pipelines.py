@@ -47,7 +47,7 @@ def test_bad_rows_and_rules_set_rows_aside_in_one_pass_each_with_all_its_reasons
     checks = [(check.success, check.element_count, check.unexpected_count) for check in step.loaded.quality.checks]
     assert checks == [(False, 4, 3), (True, 4, 0), (True, 1, 0)]  # what cannot be read is no row; unique is of what the table gets
     assert step.loaded.summary == "version 1, quality WARNING"
-    (volume,) = sqlite_lake.records.history("ingestion_volume", "orders")
+    (volume,) = sqlite_lake.records.history("orders", "ingestion_volume")
     assert volume.extras["guardrails"]["bad_rows"] == 4
 
 

@@ -15,7 +15,7 @@ from typing import TYPE_CHECKING, Any
 import pytest
 
 from integration.source_database import Shop
-from lakeledger import Invalid, Ledger
+from lakeledger import Invalid, Ledger, records
 from lakeledger.recon import Reconciliation, Report, Result, Status, record_hash
 from lakeledger.recon.canonical import Column, Pair, encode, pair, row_text
 from lakeledger.recon.digests import digest, total
@@ -414,21 +414,12 @@ def test_a_difference_that_is_usual_passes_once_its_band_has_learned_it(
     assert (first.status, first.band and first.band["state"]) == ("pass", "LEARNING")
     with sqlite_lake.store.write() as tx:
         for day in range(1, 30):
-            add_past(tx, results.record(first), datetime.now(UTC) - timedelta(days=day))
+            records.add(tx, results.record(first, datetime.now(UTC) - timedelta(days=day)))
     usual = sqlite_lake.recon.run(banded).results[0]
     assert (usual.status, usual.band and usual.band["state"]) == ("pass", "ACTIVE"), usual
     sqlite_lake.overwrite(spark.range(500), "silver.t")
     odd = sqlite_lake.recon.run(banded).results[0]
     assert odd.status == "warn"
-
-
-def add_past(tx: Any, record: Any, at: datetime) -> None:
-    """A record as if it had been made then."""
-    from dataclasses import replace
-
-    from lakeledger import records
-
-    records.add(replace(tx, now=at), record)
 
 
 def _double(by: random.Random) -> float:

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from dataclasses import replace
 from datetime import timedelta
 from pathlib import Path
 from typing import Any
@@ -17,7 +16,7 @@ from lakeledger import Ledger, clock
 from lakeledger.control import documents
 from lakeledger.errors import Invalid
 from lakeledger.pipelines.runner import StepResult
-from lakeledger.records import MetadataContext, MetadataRecord, MetadataTarget, NewRecord, add
+from lakeledger.records import MetadataContext, MetadataRecord, MetadataTarget, add
 from lakeledger.runs import Status
 
 ORDERS = "main.orders"
@@ -42,11 +41,12 @@ def with_history(ledger: Ledger, rows: int = 100, days: int = 20) -> None:
     for day in range(days, 0, -1):
         payload = {"load": "ordinary", "rows": rows, "bytes": 10, "files": 1, "operation": "append", "table_version": days - day + 2}
         with ledger.store.write() as tx:
-            add(replace(tx, now=days_ago(day)), NewRecord(target, MetadataContext(), "ingestion_volume", payload, "ingestion.v1", "1"))
+            made = MetadataRecord(target, MetadataContext(), "ingestion_volume", payload, "ingestion.v1", "1", produced_at=days_ago(day))
+            add(tx, made)
 
 
 def last_volume(ledger: Ledger) -> MetadataRecord:
-    found = ledger.records.latest("ingestion_volume", ORDERS)
+    found = ledger.records.latest(ORDERS, "ingestion_volume")
     assert found is not None
     return found
 

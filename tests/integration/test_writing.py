@@ -38,7 +38,7 @@ def test_an_append_by_itself_is_a_run_with_its_counts(lake: Ledger, spark: Spark
     assert (run.records_processed, run.records_inserted) == (2, 2)
     assert run.end_time == committed.snapshot.committed_at  # in the same transaction
     assert run.bytes_processed == committed.table.total_size > 0
-    volume = lake.records.latest("ingestion_volume", "main.orders")
+    volume = lake.records.latest("main.orders", "ingestion_volume")
     assert volume is not None
     assert (volume.payload["rows"], volume.context.run_id) == (2, run.id)
 

@@ -138,7 +138,7 @@ def _files(ledger: Ledger, name: str, version: int) -> Iterator[DataFile]:
 def _loads(ledger: Ledger, name: str) -> Sequence[Load]:
     from lakeledger.quality.suggesting import Load
 
-    found = ledger.records.history("ingestion_volume", name, LOADS)
+    found = ledger.records.history(name, "ingestion_volume", limit=LOADS)
     return [Load(int(each.payload["rows"]), str(each.payload["operation"]), each.produced_at) for each in found]
 
 

@@ -20,6 +20,7 @@ from lakeledger.config.sections import (
     CompactionSettings,
     ControlSettings,
     CostSettings,
+    RecordSettings,
     RetentionSettings,
     S3Settings,
     SparkSettings,
@@ -42,6 +43,7 @@ __all__ = [
     "CompactionSettings",
     "ControlSettings",
     "CostSettings",
+    "RecordSettings",
     "RetentionSettings",
     "S3Settings",
     "Settings",
@@ -131,6 +133,7 @@ _SECTIONS: dict[str, dict[str, Any]] = {
         "window_days": _NUMBER,
         "time_zone": str,
     },
+    "records": {"repository": str, "cluster": str, "workspace": str, "orchestrator": str, "schedule": str},
     "subscribers": {},
     "capture": {"mask": list, "unmask": list, "record_bytes": int, "retry_seconds": _NUMBER, "retry_cap_seconds": _NUMBER},
 }
@@ -187,6 +190,7 @@ class Settings:
     astha: AsthaSettings = field(default_factory=AsthaSettings)
     compaction: CompactionSettings = field(default_factory=CompactionSettings)
     bands: BandSettings = field(default_factory=BandSettings)
+    records: RecordSettings = field(default_factory=RecordSettings)
     subscribers: Mapping[str, str] = setting('who hears of changes besides lakeledger\'s own components: `name = "module:Class"`', dict)
     base: Path = field(default_factory=Path.cwd)
     file: Path | None = None
@@ -251,6 +255,8 @@ def load(file: Path | None = None, env: Mapping[str, str] | None = None, **overr
         changed["publish"] = check_formats(each.strip() for each in formats.split(","))
     if changed.get("url", settings.url) != settings.url:
         changed.setdefault("warehouse", None)  # The file's warehouse belongs to the file's ledger.
+    if records := environment.get("LAKELEDGER_RECORDS"):
+        changed["records"] = replace(settings.records, repository=records)
     if master := environment.get("LAKELEDGER_SPARK"):
         remote = master if master.startswith("sc://") else None
         changed["spark"] = replace(settings.spark, remote=remote, master=settings.spark.master if remote else master)
@@ -315,6 +321,7 @@ def read_file(path: Path) -> Settings:
             astha=AsthaSettings(**sections["astha"]),
             compaction=CompactionSettings(**sections["compaction"]),
             bands=BandSettings(**sections["bands"]),
+            records=RecordSettings(**sections["records"]),
             subscribers=sections["subscribers"],
             base=path.parent.resolve(),
             file=path,

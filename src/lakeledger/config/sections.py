@@ -206,6 +206,25 @@ class CompactionSettings:
 
 
 @dataclass(frozen=True)
+class RecordSettings:
+    """Where records that are emitted outside of commits are kept, and what they say of where they come from."""
+
+    repository: str = setting(
+        "where they are kept: `sql`, in the ledger; `file:///folder`, `s3://bucket/folder` or another place for files", "sql"
+    )
+    cluster: str | None = setting("the cluster that records name; by default what Databricks, EMR or Dataproc say, else the machine", None)
+    workspace: str | None = setting("the workspace that records name; by default what Databricks or Kubernetes say", None)
+    orchestrator: str | None = setting("who starts the work; by default Airflow, Dagster, Prefect or Databricks, if they did", None)
+    schedule: str | None = setting("by which schedule; by default what the orchestrator says", None)
+
+    def __post_init__(self) -> None:
+        if not self.repository.strip():
+            raise Invalid("records.repository cannot be empty: write sql, file:///folder or s3://bucket/folder")
+        if scrub(self.repository) != self.repository:
+            raise Invalid(f"records.repository {scrub(self.repository)} holds a password, which errors and pages would show: leave it out")
+
+
+@dataclass(frozen=True)
 class BandSettings:
     """What counts as usual: how tolerance bands are learned from what was measured before, and how much is always allowed."""
 

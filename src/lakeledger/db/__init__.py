@@ -71,9 +71,9 @@ class Transaction:
         """Every row."""
         return [dict(row) for row in self._run(query, parameters).fetchall()]
 
-    def many(self, query: Query, rows: Iterable[Mapping[str, Any]]) -> None:
-        """Run a statement once per row of parameters."""
-        self.connection.executemany(query.text(self.dialect), (self._bound(row) for row in rows))
+    def many(self, query: Query, rows: Iterable[Mapping[str, Any]]) -> int:
+        """Run a statement once per row of parameters; the number of rows that were changed."""
+        return max(0, self.connection.executemany(query.text(self.dialect), (self._bound(row) for row in rows)).rowcount)
 
     def _run(self, query: Query, parameters: Mapping[str, Any]) -> Cursor:
         absent = frozenset(name for name in query.optional if parameters.get(name) is None)

@@ -239,5 +239,5 @@ _AS_THEY_ARE = frozenset((str, bool, float, type(None)))
 _CONVERTERS: dict[str, Callable[[bytes], Any]] = {
     "timestamptz": lambda raw: codec.to_time(raw.decode()),
     "boolean": lambda raw: raw == b"1",
-    "jsonb": json.loads,
+    "jsonb": lambda raw: {} if raw == b"{}" else json.loads(raw.decode()),
 }

@@ -109,7 +109,7 @@ class Demo:
             found.append(
                 Caught(f"{day}: orders exported twice", why, "the run failed and nothing was visible; the corrected file was loaded")
             )
-        for volume in self.ledger.records.history("ingestion_volume", ORDERS):
+        for volume in self.ledger.records.history(ORDERS, "ingestion_volume"):
             judged = volume.quality or {}
             if judged.get("status") == "warn" and judged["band"]["state"] == "ACTIVE":
                 what, became = f"{volume.payload['logical_date']}: the site was down", "committed, with a warning: lakeledger bands show"
@@ -143,7 +143,7 @@ class Demo:
 
     def compacted(self) -> dict[str, tuple[int, int]]:
         """How many files each table that was compacted had before and after it, the last time."""
-        found = [(f"{each.target.schema}.{each.target.table}", each.payload) for each in self.ledger.records.history(KIND)]
+        found = [(f"{each.target.schema}.{each.target.table}", each.payload) for each in self.ledger.records.history(kind=KIND)]
         return {name: (known["files_before"], known["files_after"]) for name, known in reversed(found)}
 
     def check(self) -> oracle.Figures:

@@ -97,7 +97,7 @@ def note_removal(tx: Transaction, table: Table, run_id: str, why: str, files: li
     target = records.MetadataTarget("maintenance", table.schema_name, table.table_name)
     payload = {"reason": why, "files": len(files), "bytes": sum(size for _, size in files), "paths": [path for path, _ in files]}
     context = records.MetadataContext("maintenance", run_id, tx.tenant_id)
-    records.add(tx, records.NewRecord(target, context, REMOVAL, payload, PRODUCER, verbatim=True))
+    records.add(tx, records.MetadataRecord(target, context, REMOVAL, payload, PRODUCER, produced_at=tx.now, verbatim=True))
 
 
 def _paths(files: list[Row]) -> list[str]:

@@ -62,7 +62,7 @@ class IngestionFacts:
     """How much was written to a table, and how long each part of that took. A source without a name is the pipeline's.
 
     `extras` tell what became of duplicates (`deduplication`) and of bad rows (`guardrails`). `load` says how the load came to be,
-    `verdict` what is said of its volume, and `sla` how old the table may become, if a document says so.
+    `verdict` what is said of its volume, and `sla` how old the table may become, if a document says so. `surroundings` are where it runs.
     """
 
     table: TableName
@@ -73,6 +73,7 @@ class IngestionFacts:
     load: Load = "ordinary"
     verdict: VolumeVerdict | None = None
     sla: Sla | None = None
+    surroundings: Mapping[str, Any] = field(default_factory=dict)
 
     def write(self, tx: Transaction, committed: Commit) -> None:
         made = committed.of(self.table)
@@ -82,7 +83,7 @@ class IngestionFacts:
         has_data = made.counters.inserted + made.counters.updated + made.counters.deleted > 0
         freshness.note(tx, made.table, has_data=has_data and self.load not in ("backfill", "replay"), sla=self.sla)
         target = records.MetadataTarget(self.source or run.pipeline_id, made.table.schema_name, made.table.table_name)
-        context = _context(tx, committed)
+        context = _context(tx, committed, self.surroundings)
         volume = {
             "load": self.load,
             "rows": made.counters.inserted + made.counters.updated,
@@ -103,17 +104,18 @@ class IngestionFacts:
             "table_version": made.version,
         }
         quality, extras = self.verdict.to_json() if self.verdict else None, dict(self.extras)
-        records.add(tx, records.NewRecord(target, context, "ingestion_volume", volume, PRODUCER, SCHEMA_VERSION, quality, extras))
-        records.add(tx, records.NewRecord(target, context, "ingestion_runtime", runtime, PRODUCER, SCHEMA_VERSION))
+        said = records.MetadataRecord(target, context, "ingestion_volume", volume, PRODUCER, SCHEMA_VERSION, quality, extras, tx.now)
+        records.add(tx, said)
+        records.add(tx, records.MetadataRecord(target, context, "ingestion_runtime", runtime, PRODUCER, SCHEMA_VERSION, produced_at=tx.now))
 
 
 def _logical_date(run: Run) -> dict[str, Any]:
     return {LOGICAL_DATE: run.parameters[LOGICAL_DATE]} if LOGICAL_DATE in run.parameters else {}
 
 
-def _context(tx: Transaction, committed: Commit) -> records.MetadataContext:
+def _context(tx: Transaction, committed: Commit, surroundings: Mapping[str, Any]) -> records.MetadataContext:
     step = {"step_id": committed.fence.step_id} if committed.fence.step_id else {}
-    return records.MetadataContext(committed.run.pipeline_id, committed.run.id, tx.tenant_id, step)
+    return records.MetadataContext(committed.run.pipeline_id, committed.run.id, tx.tenant_id, {**surroundings, **step})
 
 
 @dataclass(frozen=True)
@@ -127,6 +129,7 @@ class RefusedVolume:
     files: int
     operation: str
     verdict: VolumeVerdict
+    surroundings: Mapping[str, Any] = field(default_factory=dict)
 
     def write(self, tx: Transaction, committed: Commit) -> None:
         target = records.MetadataTarget(self.source, self.table.schema, self.table.table)
@@ -142,7 +145,8 @@ class RefusedVolume:
             **_logical_date(committed.run),
         }
         quality = self.verdict.to_json()
-        new = records.NewRecord(target, _context(tx, committed), "ingestion_volume", volume, PRODUCER, SCHEMA_VERSION, quality)
+        context = _context(tx, committed, self.surroundings)
+        new = records.MetadataRecord(target, context, "ingestion_volume", volume, PRODUCER, SCHEMA_VERSION, quality, produced_at=tx.now)
         records.add(tx, new)
 
 

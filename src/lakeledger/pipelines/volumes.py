@@ -46,7 +46,9 @@ def judged_volume(
             verdict = volume.judge(tx, context.ledger.settings.bands, str(spec.table), source, rows, policy, day)
     if verdict and verdict.status == "fail":
         written = sum(file.size for file in saved.files)
-        refused = RefusedVolume(spec.table, source, rows, written, len(saved.files), spec.operation, verdict)
+        refused = RefusedVolume(
+            spec.table, source, rows, written, len(saved.files), spec.operation, verdict, context.ledger.records.environment
+        )
         raise Refused(
             f"the load of {spec.table} is refused: {verdict.message}; look at `lakeledger bands show {spec.table}`, and if the data is "
             f"right, accept its point with `lakeledger bands accept {spec.table} POINT --reason …` and run it again",

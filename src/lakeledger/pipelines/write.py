@@ -81,7 +81,8 @@ def _write_looked_at(context: Context, agreed: Agreed, look: Look, fence: Fence,
         watch.lap("write_ms")
         outcome = rewrite.outcome(saved)
         verdict = judged_volume(context, spec, target, outcome, saved, fence, judged)
-        facts = [replace(facts_of(spec, watch, outcome, seen), load=load_of(spec, target), verdict=verdict)] if spec.is_ingestion else []
+        said = facts_of(context, spec, watch, outcome, seen)
+        facts = [replace(said, load=load_of(spec, target), verdict=verdict)] if spec.is_ingestion else []
         change = change_of(spec, target, shape.schema, outcome, saved, rewrite)
         told = {name: value for each in judged if isinstance(each, Found) for name, value in each.summary.items()}
         made = [replace(change, summary={**change.summary, **told}, beside=shape.beside())]
@@ -213,13 +214,14 @@ def _unknown(attempted: Commit, error: Unavailable) -> Failed:
     return Failed(f"{what}: compare `lakeledger tables history {made.table.name}` before you run it again ({error})")
 
 
-def facts_of(spec: Write, watch: Stopwatch, outcome: Outcome, seen: Saved) -> IngestionFacts:
+def facts_of(context: Context, spec: Write, watch: Stopwatch, outcome: Outcome, seen: Saved) -> IngestionFacts:
     """What is told of an ingestion, with what became of duplicates and of bad rows."""
     named = spec.position.source if spec.position else spec.source
     extras: dict[str, Any] = {"deduplication": dict(outcome.deduplication)} if outcome.deduplication else {}
     if spec.guardrails:
         extras["guardrails"] = dict(spec.guardrails(seen))
-    return IngestionFacts(spec.table, watch, named.name if named else None, spec.volume, extras, spec.load, sla=spec.sla)
+    source, where = named.name if named else None, context.ledger.records.environment
+    return IngestionFacts(spec.table, watch, source, spec.volume, extras, spec.load, sla=spec.sla, surroundings=where)
 
 
 def fit(columns: Sequence[str], given: Schema, spec: Write, target: Target, others: Sequence[aside.Other] = ()) -> Shape:

@@ -141,7 +141,8 @@ def _add(tx: Transaction, kept: Found, committed: Commit, version: int | None) -
     target = records.MetadataTarget(kept.source or run.pipeline_id, name.schema, name.table)
     about = records.MetadataContext(job_id=run.pipeline_id, run_id=run.id, namespace=tx.tenant_id)
     verdict = {"status": {"PASS": "pass", "WARNING": "warn", "FAIL": "fail"}[result.status.value]}
-    records.add(tx, records.NewRecord(target, about, KIND, payload, PRODUCER, SCHEMA_VERSION, verdict, verbatim=True))
+    said = records.MetadataRecord(target, about, KIND, payload, PRODUCER, SCHEMA_VERSION, verdict, produced_at=tx.now, verbatim=True)
+    records.add(tx, said)
 
 
 def _check_row(result: SuiteResult, index: int, name_key: str) -> dict[str, Any]:

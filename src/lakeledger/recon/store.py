@@ -14,7 +14,7 @@ from lakeledger.db.queries import load
 from lakeledger.errors import Invalid, NotFound
 from lakeledger.names import table_key
 from lakeledger.recon.model import Result
-from lakeledger.records import MetadataContext, MetadataTarget, NewRecord
+from lakeledger.records import MetadataContext, MetadataRecord, MetadataTarget
 from lakeledger.records import add as add_record
 from lakeledger.runs.store import FIRST_ID, LAST_ID
 
@@ -29,11 +29,11 @@ def add(tx: Transaction, results: Sequence[Result]) -> None:
     """Store results, each also as a record."""
     tx.many(sql.add, [_columns(each) for each in results])
     for each in results:
-        add_record(tx, record(each))
+        add_record(tx, record(each, tx.now))
 
 
-def record(result: Result) -> NewRecord:
-    """A result as the fact that others build on. It was scrubbed when it was made."""
+def record(result: Result, at: datetime) -> MetadataRecord:
+    """A result as the fact that others build on, known at that time. It was scrubbed when it was made."""
     metrics = {"source": _number(result.source_metric), "target": _number(result.target_metric)}
     payload = {
         "recon_result_id": result.id,
@@ -53,7 +53,7 @@ def record(result: Result) -> NewRecord:
         "duration_ms": round((result.ended_at - result.started_at).total_seconds() * 1000),
     }
     compared = result.status in ("pass", "warn", "fail")
-    return NewRecord(
+    return MetadataRecord(
         MetadataTarget(result.recon_name, result.schema_name, result.table_name),
         MetadataContext(job_id=f"recon:{result.recon_name}", run_id=result.run_id),
         KIND,
@@ -61,6 +61,7 @@ def record(result: Result) -> NewRecord:
         PRODUCER,
         version="1",
         quality={"status": str(result.status), "band": result.band} if compared else None,
+        produced_at=at,
         verbatim=True,
     )
 

@@ -1,176 +1,173 @@
-"""What is known: immutable facts about a target, written by whoever learned them."""
+"""What is known: immutable facts about a target, written by whoever learned them.
+
+`MetadataRepository` is where they are kept: in the ledger, or in files of a folder or an object store. Whoever emits does not know which.
+"""
 
 from __future__ import annotations
 
-from dataclasses import InitVar, dataclass, field, replace
+from collections.abc import Callable, Iterable
+from dataclasses import dataclass
 from datetime import datetime
-from typing import Any
+from functools import partial
+from importlib import import_module
+from typing import TYPE_CHECKING, Any, Protocol
 
-from lakeledger import clock, codec
-from lakeledger.db import Row, Store, Transaction, pages
+from lakeledger.db import Store
 from lakeledger.db.pages import Page
-from lakeledger.db.queries import load
-from lakeledger.names import table_key
-from lakeledger.redaction import SHAPES, scrub_value
+from lakeledger.errors import Invalid, NotInstalled
+from lakeledger.records.model import MetadataContext, MetadataRecord, MetadataTarget, Target
+from lakeledger.records.query import Condition, MetadataQuery, Window
+from lakeledger.records.store import add, history, sql
+from lakeledger.redaction import scrub
 
-sql = load("lakeledger.records")
-
-_NEWEST: pages.Key = {"produced_at": codec.to_time, "record_id": str}
-
-
-@dataclass(frozen=True)
-class MetadataTarget:
-    """The physical thing that a record describes."""
-
-    source_id: str
-    schema: str | None = None
-    table: str | None = None
-    extras: dict[str, Any] = field(default_factory=dict)
-
-
-@dataclass(frozen=True)
-class MetadataContext:
-    """In which execution a record came to be."""
-
-    job_id: str | None = None
-    run_id: str | None = None
-    namespace: str | None = None
-    extras: dict[str, Any] = field(default_factory=dict)
-
-
-@dataclass(frozen=True)
-class NewRecord:
-    """A fact before it is stored. Tokens and credentials of URLs are taken out as it is made; what is `verbatim` was scrubbed before."""
-
-    target: MetadataTarget
-    context: MetadataContext
-    kind: str
-    payload: dict[str, Any]
-    producer_id: str
-    version: str | None = None
-    quality: dict[str, Any] | None = None
-    extras: dict[str, Any] = field(default_factory=dict)
-    verbatim: InitVar[bool] = False
-
-    def __post_init__(self, verbatim: bool) -> None:
-        if verbatim:
-            return
-        for name in ("payload", "quality", "extras"):
-            object.__setattr__(self, name, _without_secrets(getattr(self, name)))
-        # Other tools name a source by its URL, with the password in it.
-        for name in ("target", "context"):
-            about = getattr(self, name)
-            object.__setattr__(self, name, replace(about, **_without_secrets(vars(about))))
-
-
-@dataclass(frozen=True)
-class MetadataRecord:
-    """A stored fact. Facts are never changed."""
-
-    record_id: str
-    target: MetadataTarget
-    context: MetadataContext
-    kind: str
-    payload: dict[str, Any]
-    produced_at: datetime
-    producer_id: str
-    version: str | None
-    quality: dict[str, Any] | None
-    extras: dict[str, Any]
-
-
-def _without_secrets(facts: Any) -> Any:
-    """Only what has the shape of a secret is one: names in facts are those of other people's columns."""
-    return scrub_value(facts, rules=SHAPES)
-
-
-def add(tx: Transaction, record: NewRecord) -> str:
-    """Store a fact; its new id."""
-    record_id = clock.new_id()
-    tx.execute(
-        sql.add_record,
-        record_id=record_id,
-        kind=record.kind,
-        source_id=record.target.source_id,
-        schema_name=record.target.schema,
-        table_name=record.target.table,
-        name_key=_key(record.target.schema, record.target.table),
-        target_extras=record.target.extras,
-        job_id=record.context.job_id,
-        run_id=record.context.run_id,
-        namespace=record.context.namespace,
-        context_extras=record.context.extras,
-        payload=record.payload,
-        producer_id=record.producer_id,
-        version=record.version,
-        quality=record.quality,
-        extras=record.extras,
+if TYPE_CHECKING:
+    from lakeledger.config import S3Settings
+    from lakeledger.lake.storage import Storage
+    from lakeledger.records.forgetting import Forgotten
+    from lakeledger.records.moving import Moved
+    from lakeledger.records.producing import (
+        MetadataProducer,
+        MetadataProducerRunner,
+        MetadataRequest,
+        ProducerOutcome,
+        ProducerResult,
     )
-    return record_id
+    from lakeledger.records.slice import Records
+
+__all__ = [
+    "Condition",
+    "MetadataContext",
+    "MetadataProducer",
+    "MetadataProducerRunner",
+    "MetadataQuery",
+    "MetadataRecord",
+    "MetadataRepository",
+    "MetadataRequest",
+    "MetadataTarget",
+    "ProducerOutcome",
+    "ProducerResult",
+    "Records",
+    "Stored",
+    "Target",
+    "Window",
+    "add",
+    "history",
+    "open",
+    "sql",
+]
+
+# What only emitters and commands need is found when it is asked for.
+_LATER = {
+    "MetadataProducer": "producing",
+    "MetadataProducerRunner": "producing",
+    "MetadataRequest": "producing",
+    "ProducerOutcome": "producing",
+    "ProducerResult": "producing",
+    "Records": "slice",
+}
 
 
-def history(
-    tx: Transaction,
-    kind: str,
-    table: str | None = None,
-    limit: int | None = 100,
-    after: str | None = None,
-    *,
-    since: datetime | None = None,
-    until: datetime | None = None,
-) -> Page[MetadataRecord]:
-    """Facts of one kind, newest first: of one table, or of all; `after` is the `next` of the page before.
+@dataclass(frozen=True)
+class Stored:
+    """What became of records that were stored together: how many were new, and how many were there already."""
 
-    With `since` and `until` those of that time; what was known just then, at `until`, is not among them.
+    stored: int
+    duplicates: int
+
+
+class MetadataRepository(Protocol):
+    """Where records are kept. What `store` and `bulk_store` have returned from is not lost, and a record that is stored again is one.
+
+    A target is a `MetadataTarget`, or the name of a table, whichever source its records came from, or None for all. The latest of
+    several records is the one with the latest `produced_at`, and of those the one that was stored last.
     """
-    chosen = {"kind": kind, "name_key": None if table is None else table_key(table), "since": since, "until": until}
-    return pages.read(tx, sql.history, _NEWEST, _record, limit, after, **chosen)
 
+    def store(self, record: MetadataRecord) -> MetadataRecord:
+        """Keep a record; as it is kept, with its place in the log. Raises Invalid."""
+        ...
 
-def _record(row: Row) -> MetadataRecord:
-    return MetadataRecord(
-        record_id=row["record_id"],
-        target=MetadataTarget(row["source_id"], row["schema_name"], row["table_name"], row["target_extras"]),
-        context=MetadataContext(row["job_id"], row["run_id"], row["namespace"], row["context_extras"]),
-        kind=row["kind"],
-        payload=row["payload"],
-        produced_at=row["produced_at"],
-        producer_id=row["producer_id"],
-        version=row["version"],
-        quality=row["quality"],
-        extras=row["extras"],
-    )
+    def bulk_store(self, records: Iterable[MetadataRecord]) -> Stored:
+        """Keep many, in their order. Should it fail, a part of them may be kept: store them again, and each is there once."""
+        ...
 
-
-def _key(schema: str | None, table: str | None) -> str | None:
-    """What a target is matched by; None if it is no table."""
-    return table_key(f"{schema}.{table}" if schema else table) if table else None
-
-
-@dataclass(frozen=True)
-class Records:
-    """The facts of one tenant."""
-
-    _store: Store
+    def latest(self, target: Target | None = None, kind: str | None = None) -> MetadataRecord | None:
+        """The newest record of a kind about a target, or None."""
+        ...
 
     def history(
         self,
-        kind: str,
-        table: str | None = None,
-        limit: int | None = 100,
-        after: str | None = None,
-        *,
+        target: Target | None = None,
+        kind: str | None = None,
         since: datetime | str | None = None,
         until: datetime | str | None = None,
+        limit: int | None = 100,
+        after: str | None = None,
     ) -> Page[MetadataRecord]:
-        """Facts of one kind, newest first, a page at a time: of all, or of one table (`silver.orders`, or `orders` of `main`).
+        """Records of a kind about a target, newest first, a page at a time; `until` is not part of the time. Raises Invalid."""
+        ...
 
-        `since` and `until` are times with a time zone, of which `until` is not part. Raises Invalid for what is none.
-        """
-        first, last = (None if time is None else codec.to_moment(time) for time in (since, until))
-        with self._store.read() as tx:
-            return history(tx, kind, table, limit, after, since=first, until=last)
+    def query(self, query: MetadataQuery) -> Page[MetadataRecord]:
+        """The records that a query asks for, newest first, a page at a time."""
+        ...
 
-    def latest(self, kind: str, table: str | None = None) -> MetadataRecord | None:
-        """The newest fact of that kind, of one table or of all, or None."""
-        return next(iter(self.history(kind, table, limit=1)), None)
+    def log(self, after: int = 0, limit: int | None = 1_000, kind: str | None = None) -> list[MetadataRecord]:
+        """What was stored behind that place in the log, in that order."""
+        ...
+
+    def head(self) -> int:
+        """The place of the newest record in the log; 0 if there is none."""
+        ...
+
+    def close(self) -> None:
+        """Let go of what is open; what was stored is stored."""
+        ...
+
+
+class MaintainedRepository(MetadataRepository, Protocol):
+    """A repository whose files and rows are ours to keep in order."""
+
+    def compact(self, cutoff: datetime, *, dry_run: bool = True) -> list[Moved]:
+        """Move what is older to Parquet, by kind; history gives the same answers. A dry run only counts."""
+        ...
+
+    def forget(self, days: float, *, dry_run: bool = True) -> list[Forgotten]:
+        """Delete what is older than its kind is kept, which is so many days unless it says otherwise. A dry run only counts."""
+        ...
+
+
+def open(url: str, store: Store, s3: S3Settings | None = None, folder: Callable[[], str] | None = None) -> MaintainedRepository:
+    """The repository at that URL: `sql`, a folder (`file:///folder`), or one in an object store (`s3://bucket/folder`). Raises Invalid.
+
+    `folder` is where the history of the ledger goes as Parquet.
+    """
+    scheme = url.partition("://")[0].lower()
+    match scheme:
+        case "sql":
+            from lakeledger.records.sql_repository import SqlRepository
+
+            return SqlRepository(store, partial(_storage, folder, s3)) if folder else SqlRepository(store)
+        case "http" | "https":
+            # The one seam for a service: a client with the methods above, which is given the URL and the tenant.
+            raise NotInstalled(
+                f"a remote repository ({scrub(url)}) needs the client of the metadata service, which this release does not have"
+            )
+        case _ if "://" in url or url.startswith(("/", "dbfs:/")):
+            from lakeledger.config import S3Settings
+            from lakeledger.records.file_repository import FileRepository
+
+            return FileRepository(url, store, s3 or S3Settings())
+        case _:
+            raise Invalid(f"records.repository cannot be {scrub(url)!r}: write sql, file:///folder or s3://bucket/folder")
+
+
+def _storage(folder: Callable[[], str], s3: S3Settings | None) -> Storage:
+    from lakeledger.config import S3Settings
+    from lakeledger.lake.storage import Storage
+
+    return Storage(folder(), s3 or S3Settings())
+
+
+def __getattr__(name: str) -> Any:
+    if name in _LATER:
+        return getattr(import_module(f"lakeledger.records.{_LATER[name]}"), name)
+    raise AttributeError(f"module 'lakeledger.records' has no attribute {name!r}")

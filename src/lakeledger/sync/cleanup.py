@@ -18,6 +18,7 @@ from lakeledger.config import RetentionSettings
 from lakeledger.db import Row, Store, Transaction
 from lakeledger.db.derived import forget_silently
 from lakeledger.db.queries import Query, parse, statement
+from lakeledger.records import retention as records
 from lakeledger.sync.schemas import store as schemas
 
 # A writer waits for at most one chunk, which is made to take about this long, and gets its turn in the pause after it. One of another
@@ -32,6 +33,8 @@ MOST_DAYS = 1_000_000
 
 _LONG_AGO = datetime(1, 1, 2, tzinfo=UTC)
 _WAITING = "letter.tenant_id = :tenant_id and letter.status in ('pending', 'processing')"
+
+RECORDS = "metadata_records"
 
 Progress = Callable[[str, int], None]
 
@@ -104,7 +107,6 @@ RULES = (
         "not forced and version < (select version from sync_markers marker where marker.id = sync_marker_history.marker_id)",
         "positions_days",
     ),
-    Rule("metadata_records", "record_id", "produced_at", "kind <> 'schema_version'", "records_days"),
     Rule("dq_results", "dq_result_id", "executed_at", "1 = 1", "quality_days"),
     Rule("recon_results", "recon_result_id", "ended_at", "ended_at is not null", "records_days"),
     Rule("local_job_runs", "id", "ended_at", "ended_at is not null", "runs_days"),
@@ -190,7 +192,7 @@ def clean(
         chosen = _Chosen(retention, tx.now, run_kind)
         if dry_run:
             return _count(tx, chosen)
-    removed = dict.fromkeys([*(rule.table for rule in RULES), "change_log", "schema_registry"], 0)
+    removed = dict.fromkeys([*(rule.table for rule in RULES), RECORDS, "change_log", "schema_registry"], 0)
     for table, count in _chunks(store, chosen):
         removed[table] += count
         progress(table, removed[table])
@@ -218,11 +220,29 @@ class _Chosen:
 
 def _count(tx: Transaction, chosen: _Chosen) -> dict[str, int]:
     found = [(rule.table, tx.one(rule.count, **chosen.parameters(rule)) or {}) for rule in RULES]
+    found.append((RECORDS, {"number": sum(records.count_old(tx, kind, cutoff) for kind, cutoff in _old_kinds(tx, chosen))}))
     found.append(("change_log", tx.one(CHANGES.count, cutoff=chosen.before("changes_days")) or {}))
     counts: Counter[str] = Counter()
     for table, row in found:
         counts[table] += int(row["number"])
     return {**counts, "schema_registry": schemas.count_old(tx, chosen.retention.schema_versions)}
+
+
+def _old_kinds(tx: Transaction, chosen: _Chosen) -> list[tuple[str, datetime]]:
+    """The kinds of records that are not kept for good, with the time before which each is old.
+
+    What goes to Parquet before it goes is left to `records retention`, which has a place for that.
+    """
+    found = (each for each in records.kept(tx, chosen.retention.records_days) if not each.archive)
+    return [(each.kind, cutoff) for each in found if (cutoff := each.before(chosen.now))]
+
+
+def _find_records(kind: str, cutoff: datetime, tx: Transaction, last: Row | None) -> list[Row]:
+    return records.find_old(tx, kind, cutoff, PAGE, last)
+
+
+def _forget_records(tx: Transaction, found: list[Row]) -> int:
+    return records.forget(tx, [row["seq"] for row in found])
 
 
 @dataclass(frozen=True)
@@ -234,15 +254,19 @@ class _Work:
     remove: Callable[[Transaction, list[Row]], int]
 
 
-def _work(chosen: _Chosen) -> Iterator[_Work]:
+def _work(store: Store, chosen: _Chosen) -> Iterator[_Work]:
     for rule in RULES:
         yield _Work(rule.table, partial(_find, rule, chosen), partial(_delete, rule, chosen))
+    with store.read() as tx:
+        old = _old_kinds(tx, chosen)
+    for kind, cutoff in old:
+        yield _Work(RECORDS, partial(_find_records, kind, cutoff), _forget_records)
     yield _Work("change_log", partial(_find_events, chosen), partial(_prune, chosen))
     yield _Work("schema_registry", partial(schemas.find_old, chosen.retention.schema_versions, PAGE_OF_SCHEMAS), schemas.archive)
 
 
 def _chunks(store: Store, chosen: _Chosen) -> Iterator[tuple[str, int]]:
-    for work in _work(chosen):
+    for work in _work(store, chosen):
         pace = _Pace(store)
         for found in _pages(store, work):
             for count in pace.remove(found, work):

@@ -176,7 +176,7 @@ class Facts:
         }
         target = records.MetadataTarget(run.pipeline_id, made.table.schema_name, made.table.table_name)
         context = records.MetadataContext(job_id=run.pipeline_id, run_id=run.id, namespace=tx.tenant_id)
-        records.add(tx, records.NewRecord(target, context, KIND, payload, PRODUCER))
+        records.add(tx, records.MetadataRecord(target, context, KIND, payload, PRODUCER, produced_at=tx.now))
 
 
 def _seen(file: DataFile, columns: Mapping[str, Any], packed: Mapping[int, int], held: Mapping[str, str]) -> SmallFile:

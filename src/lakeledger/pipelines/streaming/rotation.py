@@ -106,7 +106,7 @@ def _rotate(context: Context, stream: Stream, pieces: Sequence[Piece], target: T
         outcome = Outcome(None, Counters(processed=saved.rows, inserted=saved.rows))
         made = [change_of(spec, target, shape.schema, outcome, saved)]
         made += [_set_aside(spec, target, bad, each) for each in saved.asides if bad]
-        return Planned(made, (), [*letters, facts_of(spec, watch, outcome, saved)], watch)
+        return Planned(made, (), [*letters, facts_of(context, spec, watch, outcome, saved)], watch)
 
     return put_files(context, fence, target, save, changes).tables[0]
 

@@ -5,7 +5,7 @@ select r.record_id, r.produced_at, r.source_id, r.context_extras, r.payload, p.r
   left join pipeline_runs p on p.pipeline_logging_id = r.run_id
  where r.tenant_id = :tenant_id and r.kind = 'ingestion_volume' and r.name_key = :name_key
    and r.produced_at >= :since and r.produced_at < :until
- order by r.produced_at desc, r.record_id desc
+ order by r.produced_at desc, r.seq desc
  limit :most
 
 -- name: deletes
@@ -21,7 +21,7 @@ select r.record_id, r.produced_at, r.source_id, r.payload ->> 'rows' as rows, r.
   from metadata_records r
  where r.tenant_id = :tenant_id and r.kind = 'ingestion_volume' and r.name_key = :name_key
    and r.produced_at >= :since and r.produced_at < :until
- order by r.produced_at desc, r.record_id desc
+ order by r.produced_at desc, r.seq desc
  limit :most
 
 -- name: results
@@ -31,7 +31,7 @@ select r.record_id, r.produced_at, r.payload
  where r.tenant_id = :tenant_id and r.kind = :kind and r.name_key = :name_key
    and r.produced_at >= :since and r.produced_at < :until
    and r.payload ->> 'check' = :check -- optional
- order by r.produced_at desc, r.record_id desc
+ order by r.produced_at desc, r.seq desc
  limit :most
 
 -- name: broken_steps@sqlite
@@ -61,7 +61,7 @@ select t.schema_name, t.table_name, t.name_key, r.record_id, r.produced_at, r.so
   join lateral (
        select * from metadata_records newest
         where newest.tenant_id = :tenant_id and newest.kind = 'ingestion_volume' and newest.name_key = t.name_key and newest.quality is not null
-        order by newest.produced_at desc, newest.record_id desc limit 1) r on true
+        order by newest.produced_at desc, newest.seq desc limit 1) r on true
  where t.tenant_id = :tenant_id
    and t.name_key > :after_key -- optional
    and r.quality ->> 'status' in (:warn, :fail) -- optional
@@ -75,7 +75,7 @@ select t.schema_name, t.table_name, t.name_key, r.record_id, r.produced_at, r.so
   join metadata_records r on r.record_id = (
        select newest.record_id from metadata_records newest
         where newest.tenant_id = :tenant_id and newest.kind = 'ingestion_volume' and newest.name_key = t.name_key and newest.quality is not null
-        order by newest.produced_at desc, newest.record_id desc limit 1)
+        order by newest.produced_at desc, newest.seq desc limit 1)
  where t.tenant_id = :tenant_id
    and t.name_key > :after_key -- optional
    and r.quality ->> 'status' in (:warn, :fail) -- optional

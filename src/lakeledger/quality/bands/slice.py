@@ -107,7 +107,7 @@ def _named(tx: Transaction, settings: BandSettings, kind: str, table: str, metri
         if kind == CHECKS:
             points = tuple(Point(each.executed_at, 0.0, each.dq_result_id) for each in results.history(tx, table, PAGE, since=since))
         else:
-            points = tuple(Point(each.produced_at, 0.0, each.record_id) for each in records.history(tx, kind, table, PAGE, since=since))
+            points = tuple(Point(each.produced_at, 0.0, each.record_id) for each in records.history(tx, table, kind, since, limit=PAGE))
         return str(Series(kind, table, metric, points, settings).find(point).id)
     first = read_series(tx, settings, kind, table, metric)
     for source in first.sources or (None,):

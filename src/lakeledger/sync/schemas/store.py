@@ -4,13 +4,14 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass, replace
+from datetime import datetime
 
 from lakeledger import clock, codec, records
 from lakeledger.db import Row, Transaction, pages
 from lakeledger.db.pages import Page
 from lakeledger.db.queries import load
 from lakeledger.errors import Conflict, Invalid, NotFound
-from lakeledger.records import MetadataContext, MetadataTarget, NewRecord
+from lakeledger.records import MetadataContext, MetadataRecord, MetadataTarget
 from lakeledger.sync.model import Source
 from lakeledger.sync.schemas import blocked, evolution
 from lakeledger.sync.schemas.compatibility import Policy, Reason, Verdict, judge, parse_policy
@@ -131,7 +132,7 @@ def archive(tx: Transaction, versions: list[Row]) -> int:
     removed = {row["id"] for row in tx.all(sql.remove_versions, ids=[row["id"] for row in versions])}
     for row in versions:
         if row["id"] in removed:
-            records.add(tx, _record(row))
+            records.add(tx, _record(row, tx.now))
     return len(removed)
 
 
@@ -173,14 +174,16 @@ def _evolution(new: NewSchema, verdict: Verdict) -> EvolutionType:
     return evolution.infer(changes)
 
 
-def _record(row: Row) -> NewRecord:
-    return NewRecord(
+def _record(row: Row, at: datetime) -> MetadataRecord:
+    return MetadataRecord(
         target=MetadataTarget(row["schema_name"], row["schema_name"], row["table_name"]),
         context=MetadataContext(run_id=row["sync_run_id"]),
         kind=ARCHIVED,
         payload=codec.to_plain(row),
         producer_id=row["registered_by"],
         version=str(row["version"]),
+        produced_at=at,
+        dedupe_key=f"{ARCHIVED}:{row['id']}",
         verbatim=True,  # Scrubbed when it was registered; a page of old versions must not be scrubbed inside a transaction.
     )
 
