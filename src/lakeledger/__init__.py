@@ -20,6 +20,7 @@ if TYPE_CHECKING:
         Unavailable,
     )
     from lakeledger.ledger import Ledger, open
+    from lakeledger.maintenance.mirror.initializer import MetadataInitializer
     from lakeledger.rebuilding import rebuild
     from lakeledger.sync import Advance, FilesPosition, NumberPosition, Source, TimestampPosition
 
@@ -35,6 +36,7 @@ __all__ = [
     "Invalid",
     "LakeledgerError",
     "Ledger",
+    "MetadataInitializer",
     "NotFound",
     "NotInstalled",
     "NumberPosition",
@@ -48,7 +50,14 @@ __all__ = [
 ]
 
 # Public names are found where they are first asked for, so that `lakeledger --help` does not load the whole house.
-_ROOMS = ("lakeledger.errors", "lakeledger.config", "lakeledger.ledger", "lakeledger.sync", "lakeledger.rebuilding")
+_ROOMS = (
+    "lakeledger.errors",
+    "lakeledger.config",
+    "lakeledger.ledger",
+    "lakeledger.sync",
+    "lakeledger.rebuilding",
+    "lakeledger.maintenance.mirror.initializer",
+)
 
 
 def __getattr__(name: str) -> Any:

@@ -215,6 +215,11 @@ class Slices:
 
         return Mirror(self.store, self.settings, self.run, self.context, lambda: self.snapshots)
 
+    def _follow_runs(self) -> None:
+        """Have the lake's own tables made on the first run, and follow the others, where the settings do not say no."""
+        if self.settings.mirror.enabled:
+            self.mirror.follow(self.sync.background("mirror"))
+
     @property
     def repair(self) -> Repair:
         """Compares tables with storage and with what other engines see, and repairs what can be repaired."""

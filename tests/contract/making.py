@@ -108,7 +108,7 @@ API_KEY = (
 
 def add_dq_result(ledger: Ledger, id: str, at: datetime, failures: list[dict[str, Any]] | None = None, run_id: str = "run") -> None:
     """What came of a suite of quality checks."""
-    told = {"failed": len(failures or []), "failures": failures, "status": "FAIL" if failures else "PASS", "scope": {}}
+    told: dict[str, Any] = {"failed": len(failures or []), "failures": failures, "status": "FAIL" if failures else "PASS", "scope": {}}
     execute(ledger, DQ_RESULT, id=id, run_id=run_id, at=at, day=f"{at:%Y-%m-%d}", **told)
 
 

@@ -26,6 +26,7 @@ import lakeledger
 from integration import compacting, histories
 from integration.source_database import changes_of, followed
 from lakeledger import LakeledgerError, Settings, SparkSettings, failpoints
+from lakeledger.config import MirrorSettings
 from lakeledger.control import documents
 from lakeledger.testing import kill_at
 from spark_conf import SPARK_CONF
@@ -35,11 +36,12 @@ if TYPE_CHECKING:
 
 SPARK = SparkSettings(master="local[1]", conf=SPARK_CONF)
 PARALLEL = 4
+NO_MIRROR = MirrorSettings(enabled=False)
 
 
 def crash(url: str, warehouse: str, mode: str, document: str, point: str) -> None:
     path = Path(document)
-    with lakeledger.open(Settings(url, warehouse, metadata=mode, spark=SPARK)) as ledger:
+    with lakeledger.open(Settings(url, warehouse, metadata=mode, spark=SPARK, mirror=NO_MIRROR)) as ledger:
         kill_at(point)
         ledger.run_modules(documents.load(path), path.parent)
     sys.exit(f"{point} was never reached")
@@ -149,7 +151,7 @@ def append_and_stop(url: str, warehouse: str, table: str, pipeline: str, lease_s
 
 def run_module(url: str, warehouse: str, document: str) -> list[str | None]:
     path = Path(document)
-    with lakeledger.open(Settings(url, warehouse, spark=SPARK)) as ledger:
+    with lakeledger.open(Settings(url, warehouse, spark=SPARK, mirror=NO_MIRROR)) as ledger:
         (result,) = ledger.run_modules(documents.load(path), path.parent)
     return [step.error for step in result.steps]
 

@@ -11,10 +11,9 @@ import click
 from lakeledger.cli import DONE, FAILED, PARTLY_FAILED, show
 from lakeledger.cli.options import Options, shared
 from lakeledger.cli.ticker import ticking
-from lakeledger.errors import Invalid, LakeledgerError
+from lakeledger.errors import Invalid
 
 if TYPE_CHECKING:
-    from lakeledger.ledger import Ledger
     from lakeledger.maintenance.mirror import Recreated, Refreshed
 
 REFRESHED = '{"table", "rows", "versions", "is_new", "seconds", "problem"}'
@@ -114,17 +113,6 @@ def recreate(options: Options, name: str, as_: str | None, apply: bool, yes: boo
         again = " ".join(["mirror recreate", name, *(["--as", as_] if as_ else []), "--apply"])
         show.print_next(options.command("mirror status" if apply else again))
     return _code([done.refreshed]) if done.refreshed else DONE
-
-
-def follow(ledger: Ledger) -> None:
-    """After a run: bring the tables up to date if that is due. What goes wrong is a warning, because the run has ended as it has."""
-    try:
-        if ledger.mirror.is_due():
-            for each in ledger.mirror.refresh(trigger="scheduler"):
-                if each.problem:
-                    show.print_warning(f"{each.table} could not be refreshed: {each.problem}")
-    except LakeledgerError as error:
-        show.print_warning(f"the lake's own tables could not be refreshed: {error}")
 
 
 def _confirm(options: Options, planned: Recreated) -> None:

@@ -17,7 +17,6 @@ import click
 from lakeledger import Ledger, SparkSettings, config
 from lakeledger.cli import DONE, FAILED, INTERRUPTED, PARTLY_FAILED, preview, sample, show
 from lakeledger.cli.control_table import pairs
-from lakeledger.cli.mirror import follow
 from lakeledger.cli.options import Options, shared
 from lakeledger.cli.progress import Progress, watch
 from lakeledger.config import suggest
@@ -150,7 +149,6 @@ def run(
         with Ledger(options.settings(), start_spark=spark.start) as ledger, spark.listening():
             how = How(base, trigger, source, values, wanted, only_failed=only_failed, contain=len(modules) > 1)
             outcomes = [_run(ledger, progress, each, how) for each in modules]
-            follow(ledger)
     if options.as_json:
         show.print_json({"modules": [outcome.document() for outcome in outcomes]})
     else:

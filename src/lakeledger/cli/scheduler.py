@@ -12,7 +12,6 @@ import click
 
 from lakeledger import Ledger
 from lakeledger.cli import DONE, FAILED, PARTLY_FAILED, show
-from lakeledger.cli.mirror import follow
 from lakeledger.cli.options import Options, shared
 from lakeledger.cli.stopping import when_told
 from lakeledger.errors import NotFound
@@ -47,7 +46,6 @@ class Watched:
             self.say(f"{due.job.name}: run {due.run.id} ended: {error}")
             raise
         self.say(f"{due.job.name}: run {due.run.id} {outcome.status}{f': {outcome.reason}' if outcome.reason else ''}")
-        follow(self._ledger)
         return outcome
 
     def say(self, text: str) -> None:

@@ -11,6 +11,7 @@ from datetime import datetime
 from typing import TYPE_CHECKING, Any
 
 from lakeledger import clock
+from lakeledger.background import Failures
 from lakeledger.config import Settings
 from lakeledger.db import Store
 from lakeledger.errors import Conflict, Invalid, LakeledgerError
@@ -140,6 +141,19 @@ class Mirror:
             told = {"trigger": trigger, "by": by, "parameters": {"reason": reason} if reason else {}}
             right = _Right(lambda: stack.enter_context(self._begin(changes.PIPELINE, kind="maintenance", **told)))
             return [self._refresh(name, right, progress, full=full) for name in chosen]
+
+    def follow(self, failures: Failures) -> None:
+        """After a run: refresh if that is due. What goes wrong is reported, and is nothing that the run could be blamed for."""
+        try:
+            done = self.refresh(trigger="scheduler", by=changes.PIPELINE) if self.is_due() else []
+        except LakeledgerError as error:
+            failures.report("", f"the lake's own tables could not be refreshed, and are tried again: {error}", error)
+            return
+        for each in done:
+            if each.problem:
+                failures.report(each.table, f"{each.table} could not be refreshed, and is tried again: {each.problem}")
+            else:
+                failures.clear(each.table)
 
     def ensure(self, name: str) -> TableName:
         """One of the tables, made if it is not there, with the columns that are declared. Raises Invalid or Failed."""

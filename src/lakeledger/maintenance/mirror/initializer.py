@@ -2,14 +2,20 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Protocol
 
 from lakeledger.errors import Invalid
 from lakeledger.maintenance.mirror.layout import TABLES
 
 if TYPE_CHECKING:
     from lakeledger.maintenance.mirror import Mirror
-    from lakeledger.slices import Slices
+
+
+class HasMirror(Protocol):
+    """The ledger of a tenant."""
+
+    @property
+    def mirror(self) -> Mirror: ...
 
 
 class MetadataInitializer:
@@ -18,7 +24,7 @@ class MetadataInitializer:
     Each gives the table's full name, and raises Invalid for a dataset that is not the tenant's: what is written there is read there.
     """
 
-    def __init__(self, ledger: Slices) -> None:
+    def __init__(self, ledger: HasMirror) -> None:
         self._mirror: Mirror = ledger.mirror
 
     def ensure_tables(self, dataset_name: str | None = None, recreate: bool = False) -> list[str]:
