@@ -107,12 +107,12 @@ def known_columns(tx: Transaction, table: LakeTable) -> dict[str, str]:
 
 def read(tx: Transaction, declared: Declared, place: Place, head: int) -> Chunk:
     """The next rows behind that place."""
-    chosen = _Chosen(declared, known_columns(tx, declared.table))
+    chosen = Chosen(declared, known_columns(tx, declared.table))
     return _copied(tx, chosen, place) if place.copying else _followed(tx, chosen, place, head)
 
 
 @dataclass(frozen=True)
-class _Chosen:
+class Chosen:
     """The columns to read of a table: what the ledger has of those that are declared."""
 
     declared: Declared
@@ -151,7 +151,7 @@ class _Chosen:
         return parse(f"-- name: rows\n{self.select} and ({by}) > (:after_at, cast(:after_key as text)) order by {by} limit :page_size").rows
 
 
-def _copied(tx: Transaction, chosen: _Chosen, place: Place) -> Chunk:
+def _copied(tx: Transaction, chosen: Chosen, place: Place) -> Chunk:
     """The next rows of the ledger itself, oldest first."""
     at, key = place.copying or (_LONG_AGO, "")
     found = tx.all(chosen.in_order(), after_at=at, after_key=key, page_size=PAGE)
@@ -160,7 +160,7 @@ def _copied(tx: Transaction, chosen: _Chosen, place: Place) -> Chunk:
     return Chunk(found, replace(place, copying=last), is_last)
 
 
-def _followed(tx: Transaction, chosen: _Chosen, place: Place, head: int) -> Chunk:
+def _followed(tx: Transaction, chosen: Chosen, place: Place, head: int) -> Chunk:
     """The rows of the next changes, as they are now; those that retention has deleted since as the changes have them."""
     about = {"table_name": chosen.table.name, "after_seq": place.seq}
     changed = tx.all(sql.changed, **about, last_seq=head, page_size=PAGE)
@@ -175,7 +175,7 @@ def _followed(tx: Transaction, chosen: _Chosen, place: Place, head: int) -> Chun
     return Chunk(found, replace(place, seq=last), last == head)
 
 
-def _told(chosen: _Chosen, after: Mapping[str, Any]) -> Row:
+def _told(chosen: Chosen, after: Mapping[str, Any]) -> Row:
     """A row as its last change has it: without documents."""
     row = event_rows.read_values(chosen.table.name, after)
     return {**{each.name: row.get(each.name) for each in chosen.declared.columns}, **chosen.table.constant}
