@@ -72,8 +72,7 @@ def test_refreshes(ledger: Ledger) -> None:
     change(ledger, ids)
     tracemalloc.start()
     took = seconds(refresh)
-    print(
-        f"{name}: all have ended: {took:.1f} s with the memory watched, at most {tracemalloc.get_traced_memory()[1] / 1e6:.0f} MB of Python's"
-    )
+    most = tracemalloc.get_traced_memory()[1] / 1e6
+    print(f"{name}: all have ended: {took:.1f} s with the memory watched, at most {most:.0f} MB of it")
     tracemalloc.stop()
     assert len(lake(ledger, "pipeline_runs")) == RUNS
