@@ -336,7 +336,7 @@ HOT = [
     hot(cleanup.FORGET_TRANSITIONS, "state_transitions_by_entity(entity_id)", ids=["a", "b"]),
 ]
 # How the lake's own tables follow: by the feed, by the keys that it names, and from the ledger itself, oldest first.
-FED = {"table_name": "step_logs", "after_seq": 7, "last_seq": 9}
+FED: dict[str, Any] = {"table_name": "step_logs", "after_seq": 7, "last_seq": 9}
 COPYING = {
     "pipeline_runs": "pipeline_runs_by_time",
     "step_logs": "step_logs_by_time",
