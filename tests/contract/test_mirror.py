@@ -14,6 +14,7 @@ import pytest
 import lakeledger
 from contract.making import AT, add_api_key, add_dq_result, execute, expire_lease, rows, something_of_everything, together, wait_until
 from contract.mirroring import PARTS, agrees, lake, move_run, oracle, own_runs, refresh
+from contract.rebuilt import rebuilt
 from lakeledger import Conflict, Invalid, Ledger, Settings
 from lakeledger.config import MirrorSettings, RetentionSettings
 from lakeledger.maintenance import components, lake_mirror
@@ -61,6 +62,8 @@ def test_a_run_is_one_row_from_its_start_to_its_end(ledger: Ledger) -> None:
         assert (row["pipeline_id"], row["status"], row["end_time"]) == ("orders", "RUNNING", None)
         assert [each["status"] for each in lake(ledger, "step_logs")] == ["RUNNING"]
     assert refresh(ledger) == {"pipeline_runs": 1, "step_logs": 1}
+    second = next(run for run in ledger.runs.list() if run.pipeline_id == "lake_mirror")
+    assert (second.records_inserted, second.records_updated) == (0, 2)
     (row,) = lake(ledger, "pipeline_runs")
     assert (row["status"], row["parameters"]) == ("COMPLETED", {"date": "2025-11-15", "filters": {"region": "US"}})
     assert row["duration_ms"] is not None
@@ -181,15 +184,20 @@ def test_a_feed_that_was_deleted_meanwhile_is_made_up_for_from_the_ledger(ledger
     assert own_runs(ledger) == before
 
 
-def test_the_position_of_another_ledger_is_not_believed(ledger: Ledger) -> None:
-    something_of_everything(ledger)
-    refresh(ledger)
-    # As after a rebuild: the lake has its tables and positions, and the feed begins anew.
-    execute(ledger, "update schema_migrations set applied_at = :at where version = 1", at=AT)
-    with ledger.run("late"):
+def test_a_ledger_that_was_rebuilt_goes_on_with_the_tables_that_its_lake_has(ledger: Ledger, tmp_path: Path) -> None:
+    with ledger.run("before"):
         pass
+    add_api_key(ledger, "before")
     refresh(ledger)
-    agrees(ledger)
+    with rebuilt(ledger, f"sqlite:///{tmp_path}/again.db") as found:
+        # Its feed begins anew: the position that the lake carries would skip what it has not numbered yet.
+        assert {each.waiting for each in found.mirror.status()} == {None}
+        with found.run("after"):
+            pass
+        refresh(found)
+        assert sorted(row["pipeline_id"] for row in lake(found, "pipeline_runs")) == ["after", "before", "rebuild"]
+        assert [row["api_key_id"] for row in lake(found, "api_keys")] == ["before"]
+        assert refresh(found) == {}
 
 
 def test_many_refreshes_at_once_copy_each_row_once(ledger: Ledger) -> None:

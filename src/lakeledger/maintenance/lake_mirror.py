@@ -63,6 +63,6 @@ class LakeMirror:
         self._timers.close()
 
     def _soon(self) -> None:
-        if self._settings.enabled:
+        if self._mirror.is_enabled:
             left = self._settings.every_seconds - (time.monotonic() - self._last)
             self._timers.wait("", timedelta(seconds=max(min(FIRST_SECONDS, self._settings.every_seconds), left)))

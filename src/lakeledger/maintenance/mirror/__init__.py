@@ -102,8 +102,11 @@ class Mirror:
 
     @property
     def is_enabled(self) -> bool:
-        """Whether the tables are kept without anybody asking."""
-        return self._settings.mirror.enabled
+        """Whether the tables are kept without anybody asking: the setting does not say no, and there is a warehouse to keep them in."""
+        try:
+            return self._settings.mirror.enabled and bool(self._settings.warehouse_uri)
+        except Invalid:  # a shared ledger that has none
+            return False
 
     def declared(self, name: str) -> Declared:
         """The columns of one of the tables: the project's own, or ours. Raises Invalid."""

@@ -101,7 +101,7 @@ def put(context: Context, fence: Fence, to: Destination, rows: Sequence[Row], mo
     part = _Part(shape.schema, to)
     table, keys = part.table_of(rows), keys_of(rows, to.declared.table)
     storage = context.storage(to.target.location)
-    touched, merged = ([], []) if replaces else _touched(context, storage, to, part, table, keys)
+    touched, merged, known = ([], [], 0) if replaces else _touched(context, storage, to, part, table, keys)
 
     def save(_: Storage, folder: str) -> Saved:
         failpoints.reach(failpoints.BEFORE_WRITE)
@@ -121,7 +121,7 @@ def put(context: Context, fence: Fence, to: Destination, rows: Sequence[Row], mo
             retires="all" if replaces else Files(gone) if gone else None,
             base_version=to.target.base_version,
             evolve=True,
-            counters=Counters(processed=len(rows), inserted=len(rows)),
+            counters=Counters(processed=len(rows), inserted=len(rows) - known, updated=known),
             summary={"mirrored": len(rows)},
             schema_version=to.target.metadata.schema_version if to.target.metadata else None,
             keys=(part.key,),
@@ -134,20 +134,20 @@ def put(context: Context, fence: Fence, to: Destination, rows: Sequence[Row], mo
 
 def _touched(
     context: Context, storage: Storage, to: Destination, part: _Part, table: pa.Table, keys: Sequence[str]
-) -> tuple[list[LiveFile], list[LiveFile]]:
-    """The files that have rows with these keys, and those that are written together with the new ones."""
+) -> tuple[list[LiveFile], list[LiveFile], int]:
+    """The files that have rows with these keys, those that are written together with the new ones, and how many keys there are already."""
     import pyarrow as pa
     import pyarrow.compute as pc
 
     if to.target.table is None or not keys:
-        return [], []
+        return [], [], 0
     with context.store.read() as tx:
         found = tx.all(sql.live_files, table_id=to.target.table.table_id, column=part.key)
     live = [LiveFile(row["file_path"], row["file_size"], row["partition_path"], row["low"], row["high"]) for row in found]
     suspects, merged = plan(live, keys, part.partitions(table))
     wanted = pa.array(keys, pa.string())
-    has = [each for each in suspects if pc.any(pc.is_in(read(storage, each.path, [part.key]).column(0), wanted)).as_py()]
-    return has, merged
+    counts = [int(pc.sum(pc.is_in(read(storage, each.path, [part.key]).column(0), wanted)).as_py() or 0) for each in suspects]
+    return [each for each, count in zip(suspects, counts, strict=True) if count], merged, sum(counts)
 
 
 @dataclass(frozen=True)
