@@ -18,6 +18,7 @@ from integration.commands import answer, invoke, refused, shown
 from integration.compacting import compact
 from integration.lake_queries import DAYS_BACK, QUERIES, as_of, days, expected, fill, plain
 from lakeledger import Ledger, Settings
+from lakeledger.config import MirrorSettings
 from lakeledger.control import documents
 
 RUNS = "default_metadata.pipeline_runs"
@@ -122,6 +123,23 @@ def test_a_tenants_first_run_makes_and_fills_the_tables(tmp_path: Path, sqlite_l
         agrees(ledger)
         ledger.run_modules(documents.parse(MODULE, "shop.yml"), tmp_path)
         assert own_runs(ledger) == 1, "not again within mirror.every_seconds"
+
+
+def test_a_table_that_cannot_follow_fails_no_run(tmp_path: Path, sqlite_lake: Ledger) -> None:
+    (own := tmp_path / "configs/metadata/schemas").mkdir(parents=True)
+    (own / "step_logs.json").write_text("[]")
+    eager = MirrorSettings(every_seconds=1e-6)
+    settings = Settings(f"sqlite:///{tmp_path}/own.db", str(tmp_path / "own"), base=tmp_path, mirror=eager)
+    with lakeledger.open(settings, spark=sqlite_lake.spark) as ledger:
+        (result,) = ledger.run_modules(documents.parse(MODULE, "shop.yml"), tmp_path)
+        assert ledger.runs.get(result.run_id).status == "COMPLETED"
+        agrees(ledger, "pipeline_runs")
+        (error,) = ledger.errors.list()
+        assert "default_metadata.step_logs could not be refreshed, and is tried again" in error.error_message
+        (own / "step_logs.json").unlink()
+        ledger.run_modules(documents.parse(MODULE, "shop.yml"), tmp_path)
+        agrees(ledger)
+        assert [each.status for each in ledger.errors.list()] == ["resolved"]
 
 
 @pytest.fixture
