@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import logging
+import threading
 import time
 from collections.abc import Sequence
 from datetime import timedelta
@@ -30,6 +31,8 @@ class LakeMirror:
         self._store, self._mirror, self._settings, self._failures = handle, mirror, settings, failures
         self._timers = Timers(self.look, _log)
         self._last = float("-inf")
+        self._at_work = threading.Lock()
+        self._closed = False
 
     def subscribed_tables(self) -> Sequence[str]:
         return COMPONENT_SUBSCRIPTIONS[self.name]
@@ -50,8 +53,12 @@ class LakeMirror:
 
     def look(self, _: str = "") -> None:
         """Refresh the tables now. What could not be done is reported, and tried again."""
-        self._last = time.monotonic()
-        for done in self._mirror.refresh(trigger="scheduler", by=self.name):
+        with self._at_work:
+            if self._closed:
+                return
+            self._last = time.monotonic()
+            refreshed = self._mirror.refresh(trigger="scheduler", by=self.name, stop=lambda: self._closed)
+        for done in refreshed:
             if done.problem:
                 self._failures.report(done.table, f"{done.table} could not be refreshed, and is tried again: {done.problem}")
                 self._soon()
@@ -59,8 +66,11 @@ class LakeMirror:
                 self._failures.clear(done.table)
 
     def close(self) -> None:
-        """Nothing is refreshed any more: somebody else delivers, or nobody does."""
+        """Nothing is refreshed any more: somebody else delivers, or nobody does. The commit that is under way is finished."""
+        self._closed = True
         self._timers.close()
+        with self._at_work:  # A refresh that has begun no timer knows of.
+            pass
 
     def _soon(self) -> None:
         if self._mirror.is_enabled:

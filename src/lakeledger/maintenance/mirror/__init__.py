@@ -133,17 +133,18 @@ class Mirror:
         by: str | None = None,
         reason: str | None = None,
         progress: Progress = lambda _what, _count: None,
+        stop: Callable[[], bool] = lambda: False,
     ) -> list[Refreshed]:
         """Bring the tables, or these, to what the ledger has now; one that is not there is made. With `full` every row is read again.
 
-        All that is committed is one run, and if nothing has changed, there is none. What keeps a table from it is its `problem`. Raises
-        Invalid for what is no such table.
+        All that is committed is one run, and if nothing has changed, there is none. What keeps a table from it is its `problem`. It ends
+        after the commit that is under way when `stop` says so. Raises Invalid for what is no such table.
         """
         chosen = [find(name).name for name in names or TABLES]
         with ExitStack() as stack:
             told = {"trigger": trigger, "by": by, "parameters": {"reason": reason} if reason else {}}
             right = _Right(lambda: stack.enter_context(self._begin(changes.PIPELINE, kind="maintenance", **told)))
-            return [self._refresh(name, right, progress, full=full) for name in chosen]
+            return [self._refresh(name, right, progress, stop, full=full) for name in chosen]
 
     def follow(self, failures: Failures) -> None:
         """After a run: refresh if that is due. What goes wrong is reported, and is nothing that the run could be blamed for."""
@@ -214,23 +215,23 @@ class Mirror:
 
         replanned(once)
 
-    def _refresh(self, name: str, right: _Right, progress: Progress, *, full: bool) -> Refreshed:
+    def _refresh(self, name: str, right: _Right, progress: Progress, stop: Callable[[], bool], *, full: bool) -> Refreshed:
         started = time.monotonic()
         done = Refreshed(str(TableName(self.dataset, name)))
         try:
-            self._follow(name, right, done, progress, full=full)
+            self._follow(name, right, done, progress, stop, full=full)
         except LakeledgerError as error:
             done.problem = str(error)
         done.seconds = time.monotonic() - started
         return done
 
-    def _follow(self, name: str, right: _Right, done: Refreshed, progress: Progress, *, full: bool) -> None:
-        """Commit by commit, until nothing is left. Raises Invalid, Conflict or Failed; what was committed stays."""
+    def _follow(self, name: str, right: _Right, done: Refreshed, progress: Progress, stop: Callable[[], bool], *, full: bool) -> None:
+        """Commit by commit, until nothing is left or it is told to stop. Raises Invalid, Conflict or Failed; what was committed stays."""
         from lakeledger.pipelines.load import replanned
 
         wanted, source = self._checked(name), changes.source_of(self.dataset, find(name))
-        is_over = replanned(lambda: self._step(wanted, source, right, done, anew=full))
-        while not is_over:
+        is_over = stop() or replanned(lambda: self._step(wanted, source, right, done, anew=full))
+        while not is_over and not stop():
             progress(f"rows of {done.table}", done.rows)
             is_over = replanned(lambda: self._step(wanted, source, right, done))
 
