@@ -21,6 +21,7 @@ from lakeledger.config import (
     CompactionSettings,
     ControlSettings,
     CostSettings,
+    MirrorSettings,
     RetentionSettings,
     S3Settings,
     Settings,
@@ -75,11 +76,13 @@ def settings_page() -> str:
         *_settings(AsthaSettings, "astha."),
         *_settings(CompactionSettings, "compaction."),
         *_settings(BandSettings, "bands."),
+        *_settings(MirrorSettings, "mirror."),
     ]
     table = "\n".join(f"| `{name}` | {default} | {text} |" for name, default, text in rows)
     how = (
         "In `lakeledger.toml`; `url`, `warehouse` and `tenant` also as `LAKELEDGER_URL`, `LAKELEDGER_WAREHOUSE`, `LAKELEDGER_TENANT`, "
-        "the Spark master or remote as `LAKELEDGER_SPARK`, those of S3 as `LAKELEDGER_S3_ENDPOINT`, `LAKELEDGER_S3_REGION`, "
+        "the Spark master or remote as `LAKELEDGER_SPARK`, `mirror.enabled` as `LAKELEDGER_MIRROR` (`on`, `off`), "
+        "those of S3 as `LAKELEDGER_S3_ENDPOINT`, `LAKELEDGER_S3_REGION`, "
         "`LAKELEDGER_S3_PATH_STYLE`. Later ones win: file, variables, command line."
     )
     return f"{NOTICE}\n\n# Settings\n\n{how}\n\n| setting | default | meaning |\n|---|---|---|\n{table}\n"

@@ -27,6 +27,8 @@ if TYPE_CHECKING:
     from pyspark.sql import SparkSession
 
 examples.load()
+# Commands would make the lake's own tables after their runs, of which most tests know nothing.
+os.environ.setdefault("LAKELEDGER_MIRROR", "off")
 # Spark's launcher gives them to each JVM that a command, a script or a server starts in a process of its own.
 os.environ.setdefault("SPARK_SUBMIT_OPTS", " ".join([*JAVA_OPTIONS, *(f"-D{name}={value}" for name, value in quick_files.conf().items())]))
 

@@ -20,6 +20,7 @@ if TYPE_CHECKING:
         Unavailable,
     )
     from lakeledger.ledger import Ledger, open
+    from lakeledger.maintenance.mirror.initializer import MetadataInitializer
     from lakeledger.rebuilding import rebuild
     from lakeledger.records import (
         MetadataContext,
@@ -46,6 +47,7 @@ __all__ = [
     "LakeledgerError",
     "Ledger",
     "MetadataContext",
+    "MetadataInitializer",
     "MetadataProducer",
     "MetadataProducerRunner",
     "MetadataQuery",
@@ -73,6 +75,7 @@ _ROOMS = (
     "lakeledger.sync",
     "lakeledger.records",
     "lakeledger.rebuilding",
+    "lakeledger.maintenance.mirror.initializer",
 )
 
 

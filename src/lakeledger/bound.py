@@ -88,6 +88,9 @@ class TaskLedger(Ledger):
             self.close_writers()
         self._unwire()
 
+    def _follow_runs(self) -> None:
+        """The run that the task is part of has not ended."""
+
     def _background(self) -> tuple[Checksums, Sessions]:
         return self._whole._background()  # noqa: SLF001 - the same class
 

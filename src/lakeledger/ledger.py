@@ -250,7 +250,9 @@ class Ledger(Writes):
         )
         context = replace(self.context(), wanted=Wanted(window, full_refresh))
         with self._begin(new) as run:
-            return run_module(context, run, chosen, base, progress, alone=self._owns_spark)
+            result = run_module(context, run, chosen, base, progress, alone=self._owns_spark)
+        self._follow_runs()
+        return result
 
     def preview_module(
         self,
@@ -334,7 +336,9 @@ class Ledger(Writes):
         """Carry out a run of a local job, for a `Scheduler`. Raises Invalid, or Conflict if its module is running already."""
         from lakeledger.pipelines.job import run_due
 
-        return run_due(self.context(), due)
+        outcome = run_due(self.context(), due)
+        self._follow_runs()
+        return outcome
 
     def bound_to(self, step: ActiveStep, spark: Callable[[], SparkSession]) -> Ledger:
         """The ledger for one task, on the Spark session that can be stopped for it: what it writes, it writes in that step's name."""

@@ -26,6 +26,7 @@ if TYPE_CHECKING:
     from lakeledger.events.operations import Events
     from lakeledger.events.subscribers import Factory
     from lakeledger.maintenance.maintain import Maintenance
+    from lakeledger.maintenance.mirror import Mirror
     from lakeledger.maintenance.pins import Pin
     from lakeledger.maintenance.repair import Repair
     from lakeledger.maintenance.snapshots import Snapshots
@@ -207,6 +208,18 @@ class Slices:
         from lakeledger.maintenance.maintain import Maintenance
 
         return Maintenance(self.store, self.worker, self._warehouse.path, self.settings.s3, self.tables, self.runs, self.run, unheard)
+
+    @property
+    def mirror(self) -> Mirror:
+        """The lake's own tables: runs, steps, quality results and keys of the tenant as tables of its lake."""
+        from lakeledger.maintenance.mirror import Mirror
+
+        return Mirror(self.store, self.settings, self.run, self.context, lambda: self.snapshots)
+
+    def _follow_runs(self) -> None:
+        """Have the lake's own tables made on the first run, and follow the others, where the settings do not say no."""
+        if self.settings.mirror.enabled:
+            self.mirror.follow(self.sync.background("mirror"))
 
     @property
     def repair(self) -> Repair:

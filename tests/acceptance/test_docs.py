@@ -67,6 +67,10 @@ def test_the_tutorial_runs(spark: SparkSession, tmp_path: Path, monkeypatch: pyt
     run_page("docs/tutorial.md", tmp_path, monkeypatch)
 
 
+def test_the_guide_to_the_lakes_own_tables_runs(spark: SparkSession, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    run_page("docs/guides/lake-tables.md", tmp_path, monkeypatch)
+
+
 def test_the_guide_to_quality_runs(spark: SparkSession, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     run_page("docs/guides/quality.md", tmp_path, monkeypatch)
     documents.load(tmp_path / "shop.yaml")

@@ -12,7 +12,7 @@ from pathlib import Path
 import pytest
 
 import lakeledger
-from contract.making import append, new_file, rows, wait_until
+from contract.making import rows, something_of_everything, wait_until
 from integration.commands import invoke
 from lakeledger import Ledger
 from lakeledger.events.rows import ROWS
@@ -55,7 +55,7 @@ def test_its_code_and_its_commands_run(tmp_path: Path, monkeypatch: pytest.Monke
 
 
 def test_it_says_what_an_event_does_not_have(ledger: Ledger) -> None:
-    append(ledger, new_file("a"))
+    something_of_everything(ledger)
     for name, kind, left_out in table("table"):
         registry = name.strip("`")
         (row,) = rows(ledger, f"select * from {registry} limit 1")

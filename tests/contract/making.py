@@ -94,6 +94,38 @@ def overwrite(ledger: Ledger, *files: NewFile, **more: Any) -> Committed:
     return append(ledger, *files, **{"operation": "overwrite", "retires": "all", **more})
 
 
+DQ_RESULT = (
+    "insert into dq_results (dq_result_id, tenant_id, pipeline_logging_id, target_table, name_key, dq_config_id, executed_at,"
+    " expectations_passed, expectations_failed, failed_expectations, overall_status, ingestion_date, fail_on_error, is_visible, scope)"
+    " values (:id, :tenant_id, :run_id, 'silver.orders', 'silver.orders', 'orders', :at,"
+    " 3, :failed, :failures, :status, :day, true, true, :scope)"
+)
+API_KEY = (
+    "insert into api_keys (api_key_id, tenant_id, api_key_hash, created_at, created_by, is_active, description)"
+    " values (:id, :tenant_id, :hash, :at, 'ann', true, 'nightly')"
+)
+
+
+def add_dq_result(ledger: Ledger, id: str, at: datetime, failures: list[dict[str, Any]] | None = None, run_id: str = "run") -> None:
+    """What came of a suite of quality checks."""
+    told: dict[str, Any] = {"failed": len(failures or []), "failures": failures, "status": "FAIL" if failures else "PASS", "scope": {}}
+    execute(ledger, DQ_RESULT, id=id, run_id=run_id, at=at, day=f"{at:%Y-%m-%d}", **told)
+
+
+def add_api_key(ledger: Ledger, id: str = "key", at: datetime = AT) -> None:
+    """A key of a program, as the service keeps it."""
+    execute(ledger, API_KEY, id=id, hash=f"sha256:{id}", at=at)
+
+
+def something_of_everything(ledger: Ledger, table: str = ORDERS) -> None:
+    """A row in each table whose changes are told."""
+    append(ledger, new_file("b"), new_file("c"), table=table)
+    with ledger.run("load") as run, run.step("extract"):
+        pass
+    add_dq_result(ledger, "result", AT, run_id=run.id)
+    add_api_key(ledger)
+
+
 def execute(ledger: Ledger, text: str, **parameters: Any) -> int:
     """SQL by hand, in a transaction of its own."""
     with ledger.store.write() as tx:

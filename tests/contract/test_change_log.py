@@ -16,7 +16,20 @@ import pytest
 from psycopg.rows import dict_row
 from psycopg.types.json import Jsonb
 
-from contract.making import ORDERS, append, change, execute, expire_lease, new_file, opened, overwrite, put, rows, together
+from contract.making import (
+    ORDERS,
+    append,
+    change,
+    execute,
+    expire_lease,
+    new_file,
+    opened,
+    overwrite,
+    put,
+    rows,
+    something_of_everything,
+    together,
+)
 from lakeledger import Conflict, Ledger, codec
 from lakeledger.db.derived import LEFT_OUT, WATCHED, forget_silently
 from lakeledger.db.queries import statement
@@ -213,7 +226,7 @@ def test_registry_rows_are_events_also_while_retention_deletes(ledger: Ledger) -
 
 
 def test_an_update_that_changes_nothing_is_no_news(ledger: Ledger) -> None:
-    append(ledger, new_file("a"))
+    something_of_everything(ledger)
     seen = head(ledger)
     for table in WATCHED:
         assert execute(ledger, f"update {table} set tenant_id = tenant_id") > 0
@@ -373,11 +386,14 @@ UNIQUE: dict[str, dict[str, Any]] = {
     "table_stats": {"table_id": "copy"},
     "table_snapshots": {"version": 99},
     "pipeline_runs": {"lease_token": 99},
+    "step_logs": {"step_index": 99},
+    "dq_results": {},
+    "api_keys": {"api_key_hash": "copy"},
 }
 
 
 def test_sql_by_hand_is_told_for_every_watched_table(ledger: Ledger, url: str) -> None:
-    append(ledger, new_file("a"))
+    something_of_everything(ledger)
     with by_hand(url) as hand:
         for table, key in WATCHED.items():
             seen = head(ledger)

@@ -11,7 +11,7 @@ from typing import Any
 import pytest
 
 from contract.delivering import Recorders, delivering, load
-from contract.making import append, execute, new_file, overwrite, wait_until
+from contract.making import append, execute, new_file, overwrite, something_of_everything, wait_until
 from lakeledger import Invalid, Ledger, events
 from lakeledger.config import AsthaSettings
 from lakeledger.db.derived import WATCHED
@@ -25,7 +25,7 @@ ROOT = Path(__file__).parents[2]
 
 
 def test_a_row_type_has_exactly_the_columns_that_the_change_log_has(ledger: Ledger) -> None:
-    append(ledger, new_file("a"))
+    something_of_everything(ledger)
     found = {change.table_name: change.after or {} for change in ledger.changes.after() if change.operation == "INSERT"}
     assert {*found} == {*WATCHED} == {*ROWS}
     for table, row in found.items():
@@ -66,6 +66,7 @@ def test_the_components_subscribe_as_they_were_designed() -> None:
         "compactor": ["table_files", "table_stats"],
         "snapshotter": ["table_metadata", "table_files", "table_snapshots"],
         "metadata_orchestrator": ["tables", "table_metadata"],
+        "lake_mirror": ["pipeline_runs", "step_logs", "dq_results", "api_keys"],
     }
     with pytest.raises(Invalid, match="component compactor subscribes to table_files, table_stats, not to tables"):
         check_tables("compactor", ["tables"])
@@ -78,14 +79,15 @@ def test_everybody_hears_of_their_tables_and_of_nothing_else(ledger: Ledger) -> 
     with delivering(ledger, {**made}):
         wait_until(lambda: len(made) == sum(bool(each.of) and each.of["default"].refreshes == 1 for each in made.values()))
         wait_until(lambda: all(lag.state == "closed" for lag in ledger.events.lag()) and len(ledger.events.lag()) == len(made))
-        append(ledger, new_file("b"), new_file("c"), table="silver.items")
+        something_of_everything(ledger, "silver.items")
         expected = {"iceberg_updater": 3, "delta_updater": 1, "compactor": 3, "snapshotter": 4, "metadata_orchestrator": 3}
         wait_until(lambda: all(len(made[name].seen) >= number for name, number in expected.items()))
         wait_until(lambda: any(event.data.status == "COMPLETED" for event in made["runs"].seen))
+        wait_until(lambda: {event.table for event in made["lake_mirror"].seen} == {*COMPONENT_SUBSCRIPTIONS["lake_mirror"]})
     for name, each in made.items():
         wanted = {*COMPONENT_SUBSCRIPTIONS.get(name, ["pipeline_runs"])}
         assert {event.table for event in each.seen} == wanted
-    assert {name: len(each.seen) for name, each in made.items() if name != "runs"} == expected
+    assert {name: len(each.seen) for name, each in made.items() if name in expected} == expected
 
 
 @pytest.mark.parametrize(

@@ -9,6 +9,7 @@ import re
 import uuid
 from collections.abc import Iterable, Iterator
 from dataclasses import dataclass
+from pathlib import Path
 from typing import Any
 
 import psycopg
@@ -23,6 +24,8 @@ from lakeledger.control.audit import sql as control
 from lakeledger.db import Transaction
 from lakeledger.db.queries import Query, statement
 from lakeledger.jobs.queue import sql as jobs
+from lakeledger.maintenance.mirror import changes as mirror
+from lakeledger.maintenance.mirror import layout
 from lakeledger.maintenance.policies import sql as maintenance
 from lakeledger.quality.bands.decisions import sql as bands
 from lakeledger.quality.freshness import sql as freshness
@@ -355,6 +358,27 @@ HOT = [
     hot(cleanup.FORGET_STEPS, "step_logs_pkey(step_logging_id)", ids=["a", "b"]),
     hot(cleanup.FORGET_TRANSITIONS, "state_transitions_by_entity(entity_id)", ids=["a", "b"]),
 ]
+# How the lake's own tables follow: by the feed, by the keys that it names, and from the ledger itself, oldest first.
+FED: dict[str, Any] = {"table_name": "step_logs", "after_seq": 7, "last_seq": 9}
+COPYING = {
+    "pipeline_runs": "pipeline_runs_by_time",
+    "step_logs": "step_logs_by_time",
+    "api_keys": "api_keys_by_tenant",
+    "dq_results": "dq_results_by_time",
+}
+HOT += [
+    hot(mirror.sql.changed, "change_log_by_table(table_name, seq)", **FED, **PAGE),
+    hot(mirror.sql.last_known, "change_log_by_table(table_name, seq)", **FED, keys=["a", "b"]),
+    hot(mirror.sql.waiting, "change_log_by_table(table_name, seq)", table_name="step_logs", after_seq=7, most=10, own="m"),
+    hot(mirror.sql.live_files, "table_files_live(table_id)", table_id="t0", column="id"),
+]
+for lake_table, index in COPYING.items():
+    declared = layout.declared(lake_table, Path("nowhere"))
+    chosen = mirror.Chosen(declared, {each.name: "text" for each in declared.columns})
+    HOT += [
+        hot(chosen.by_keys(), f"{lake_table}_pkey({declared.table.key})", keys=["a", "b"]),
+        hot(chosen.in_order(), f"{index}({declared.table.at})", may_sort=lake_table == "step_logs", **PAGE, after_at=NOW, after_key=""),
+    ]
 # Of each rule of the cleanup, in their order: what is over is found by these.
 FINDING = [
     "dead_letter_queue_settled",
@@ -505,6 +529,8 @@ select {ID}, {TENANT}, 'p' || n % 50, (array['COMPLETED', 'FAILED', 'RUNNING'])[
   from generate_series(1, {ROWS}) n;
 insert into step_logs (step_logging_id, tenant_id, pipeline_logging_id, step_name, step_type, step_index, status, start_time, metadata)
 select {ID}, {TENANT}, 'r' || n % 50, 's' || n % 90, 'load', n, 'COMPLETED', {AT}, '{{}}' from generate_series(1, {ROWS}) n;
+insert into api_keys (api_key_id, tenant_id, api_key_hash, created_at)
+select {ID}, {TENANT}, 'h' || n, {AT} from generate_series(1, {ROWS}) n;
 insert into error_log (id, tenant_id, schema_name, table_name, name_key, schema_key, error_type, error_message, record_complete,
                        fingerprint, status, retry_count, max_retries, occurred_at, resolved_at, dead_letter_id, sync_run_id, retry_after)
 select {ID}, {TENANT}, 'shop', 't' || n % 90, 'shop/t' || n % 90, 'shop' || n % 30, 'type' || n % 9, 'no', true, 'cause' || n % 70,

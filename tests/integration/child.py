@@ -4,6 +4,7 @@ python child.py crash URL WAREHOUSE MODE DOCUMENT POINT    runs the document's m
 python child.py follow URL WAREHOUSE SOURCE TABLE MODE     loads a table of PostgreSQL by its watermark again and again
 python child.py changes CASES                              applies the second batch of each up to its point; dies when all are there
 python child.py compact CASES                              compacts a table of each up to its point; dies when all are there
+python child.py mirror CASES                               refreshes the lake's own tables up to the point of each; dies when all are there
 python child.py replay URL WAREHOUSE DOCUMENT POINT        replays quarantined rows and dies by SIGKILL at the point
 python child.py serve                                      does what it is told: one JSON object per line in, one per line out
 """
@@ -26,6 +27,7 @@ import lakeledger
 from integration import compacting, histories
 from integration.source_database import changes_of, followed
 from lakeledger import LakeledgerError, Settings, SparkSettings, failpoints
+from lakeledger.config import MirrorSettings
 from lakeledger.control import documents
 from lakeledger.testing import kill_at
 from spark_conf import SPARK_CONF
@@ -35,11 +37,12 @@ if TYPE_CHECKING:
 
 SPARK = SparkSettings(master="local[1]", conf=SPARK_CONF)
 PARALLEL = 4
+NO_MIRROR = MirrorSettings(enabled=False)
 
 
 def crash(url: str, warehouse: str, mode: str, document: str, point: str) -> None:
     path = Path(document)
-    with lakeledger.open(Settings(url, warehouse, metadata=mode, spark=SPARK)) as ledger:
+    with lakeledger.open(Settings(url, warehouse, metadata=mode, spark=SPARK, mirror=NO_MIRROR)) as ledger:
         kill_at(point)
         ledger.run_modules(documents.load(path), path.parent)
     sys.exit(f"{point} was never reached")
@@ -71,9 +74,17 @@ def compact(cases: str) -> None:
     all_to_their_points([(case["point"], partial(work, case)) for case in json.loads(cases)])
 
 
-def all_to_their_points(work: list[tuple[str, Callable[[SparkSession], None]]]) -> None:
+def mirror(cases: str) -> None:
+    def work(case: dict[str, str], _: None) -> None:
+        with lakeledger.open(Settings(case["url"], case["warehouse"], case["tenant"])) as ledger:
+            ledger.mirror.refresh()
+
+    all_to_their_points([(case["point"], partial(work, case)) for case in json.loads(cases)], lambda: None)
+
+
+def all_to_their_points(work: list[tuple[str, Callable[[Any], None]]], start: Callable[[], Any] = lambda: spark("local[4]")) -> None:
     """Do all of it at once, each up to its point; when all are there, the process is killed."""
-    session, mine, all_are_there = spark("local[4]"), threading.local(), threading.Barrier(len(work))
+    session, mine, all_are_there = start(), threading.local(), threading.Barrier(len(work))
     kill_at(failpoints.MID_WRITE)
     kill_when_files_appear = failpoints.armed[failpoints.MID_WRITE]
 
@@ -85,7 +96,7 @@ def all_to_their_points(work: list[tuple[str, Callable[[SparkSession], None]]]) 
         elif point in (mine.point, failpoints.AFTER_WRITE if mine.point == failpoints.MID_WRITE else None):
             threading.Event().wait()  # until all are killed
 
-    def do(point: str, one: Callable[[SparkSession], None]) -> None:
+    def do(point: str, one: Callable[[Any], None]) -> None:
         mine.point = point
         try:
             one(session)
@@ -149,7 +160,7 @@ def append_and_stop(url: str, warehouse: str, table: str, pipeline: str, lease_s
 
 def run_module(url: str, warehouse: str, document: str) -> list[str | None]:
     path = Path(document)
-    with lakeledger.open(Settings(url, warehouse, spark=SPARK)) as ledger:
+    with lakeledger.open(Settings(url, warehouse, spark=SPARK, mirror=NO_MIRROR)) as ledger:
         (result,) = ledger.run_modules(documents.load(path), path.parent)
     return [step.error for step in result.steps]
 
@@ -168,4 +179,5 @@ COMMANDS: dict[str, Callable[..., Any]] = {
 }
 
 if __name__ == "__main__":
-    {"serve": serve, "crash": crash, "follow": follow, "changes": changes, "compact": compact, "replay": replay}[sys.argv[1]](*sys.argv[2:])  # type: ignore[operator]  # each takes its own
+    jobs = {"serve": serve, "crash": crash, "follow": follow, "changes": changes, "compact": compact, "mirror": mirror, "replay": replay}
+    jobs[sys.argv[1]](*sys.argv[2:])  # type: ignore[operator]  # each takes its own

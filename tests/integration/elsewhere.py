@@ -30,6 +30,7 @@ from integration.judging import NAMES, SCHEMA, Row, is_unexpected
 from integration.waiting import until
 from lakeledger import Conflict, Failed, Fenced, Invalid, LakeledgerError, Ledger, Settings, SparkSettings
 from lakeledger.cli import program
+from lakeledger.config import MirrorSettings
 from lakeledger.control import documents
 from lakeledger.pipelines.remote import is_remote
 from lakeledger.quality import Suite
@@ -282,7 +283,10 @@ class Elsewhere:
 
     def settings(self, folder: str, warehouse: str | None = None, **spark: Any) -> Settings:
         conf = {**self._spark.conf, **spark.pop("conf", {})}
-        return Settings(f"sqlite:///{folder}/ledger.db", warehouse or f"{folder}/warehouse", spark=replace(self._spark, conf=conf, **spark))
+        own = replace(self._spark, conf=conf, **spark)
+        return Settings(
+            f"sqlite:///{folder}/ledger.db", warehouse or f"{folder}/warehouse", spark=own, mirror=MirrorSettings(enabled=False)
+        )
 
     def scenario(self, name: str, folder: str) -> None:
         with lakeledger.open(self.settings(folder)) as ledger:

@@ -2,8 +2,10 @@
 
 from __future__ import annotations
 
+import io
 import uuid
-from collections.abc import Iterator
+from collections.abc import Collection, Iterator
+from contextlib import contextmanager, redirect_stdout
 from dataclasses import replace
 from pathlib import Path
 from typing import TYPE_CHECKING
@@ -11,7 +13,10 @@ from typing import TYPE_CHECKING
 import pytest
 
 import lakeledger
+from contract.mirroring import PARTS
 from iceberg_readers import plain
+from integration.lake_queries import QUERIES, as_of, days, expected, fill
+from integration.lake_queries import plain as lake_rows
 from integration.test_publishing import MIXED
 from lakeledger import Ledger
 from lakeledger.config import Settings, SparkSettings
@@ -104,3 +109,39 @@ def test_nobody_but_the_ledger_changes_a_table(ledger: Ledger, iceberg_spark: Sp
     # Spark does not know whether it was refused, so it leaves the files that it wrote: nobody's, and named as such.
     assert {defect.problem for defect in ledger.repair.verify(ORDERS).defects} <= {"untracked"}
     assert sorted(row.id for row in ledger.read(ORDERS).collect()) == [0, 1, 2]
+
+
+def explained(frame: DataFrame) -> str:
+    """The plan of a query."""
+    with redirect_stdout(io.StringIO()) as told:
+        frame.explain("formatted")
+    return told.getvalue()
+
+
+@contextmanager
+def without_other_days(ledger: Ledger, name: str, days: Collection[str]) -> Iterator[None]:
+    """Files of other partitions are not there: whoever reads one fails."""
+    view = ledger.tables.view(f"{ledger.mirror.dataset}.{name}")
+    others = [Path(path) for path in view.paths if not any(f"={day}/" in path for day in days)]
+    assert 0 < len(others) < len(view.paths)
+    for path in others:
+        path.rename(path.with_suffix(".away"))
+    try:
+        yield
+    finally:
+        for path in others:
+            path.with_suffix(".away").rename(path)
+
+
+def test_the_seeds_queries_read_only_the_partitions_that_they_ask_for(ledger: Ledger, iceberg_spark: SparkSession) -> None:
+    fill(ledger)
+    exec(ledger.publisher.read_with("spark", f"{ledger.mirror.dataset}.pipeline_runs"), {})  # the catalog
+    names = {name: f"{ledger.settings.tenant}.{ledger.mirror.dataset}.{name}" for name in PARTS}
+    wanted = expected()
+    for name, query in QUERIES.items():
+        frame = iceberg_spark.sql(as_of("spark", query, **names))
+        plan = explained(frame)
+        assert ("ingestion_date = " if name == "failed_checks" else "start_time >= ") in plan, plan
+        table = {"failed_runs": "pipeline_runs", "slowest_steps": "step_logs", "failed_checks": "dq_results"}[name]
+        with without_other_days(ledger, table, days(ledger, name)):
+            assert lake_rows(name, frame.collect()) == wanted[name], name

@@ -14,7 +14,7 @@ import pytest
 import lakeledger
 from iceberg_readers import READERS
 from lakeledger import Failed, Ledger, Settings, SparkSettings, Unavailable, demo
-from lakeledger.config import S3Settings
+from lakeledger.config import MirrorSettings, S3Settings
 from lakeledger.control import documents
 from lakeledger.lake import Storage
 from lakeledger.lake.iceberg.read_with import S3A_FILE_SYSTEM
@@ -70,6 +70,7 @@ def open_ledger(server: S3Server, tmp_path: Path) -> Iterator[Open]:
             tenant=tenant,
             metadata=metadata,
             s3=S3Settings(server.endpoint),
+            mirror=MirrorSettings(enabled=False),
             spark=SparkSettings(
                 master="local[2]", conf={**SPARK_CONF, "spark.hadoop.fs.s3.impl": S3A_FILE_SYSTEM}, jars=("iceberg", "sqlite")
             ),

@@ -132,6 +132,8 @@ class Project:
             "quality suggest": (["silver.orders"], YAML),
             "quality validate": (["suite.yaml"], MODELS | YAML),
             "quality import": (["expectations.json"], YAML),
+            "mirror status": ([], set()),
+            "mirror recreate": (["pipeline_runs"], set()),
             "bands list": ([], set()),
             "bands show": (["silver.orders"], set()),
             "bands exclude": (["silver.orders", "2026-01-31", "--reason", "odd"], set()),

@@ -22,7 +22,7 @@ UNTIL_TOLD = {"astha"}
 # What looks at files: pyarrow reads from every store.
 ON_FILES = {
     *("tables sweep", "tables verify", "tables publish", "tables read-with", "tables register"),
-    *("snapshots create", "maintain", "db move-warehouse", "rebuild"),
+    *("snapshots create", "maintain", "db move-warehouse", "rebuild", "mirror refresh"),
 }
 # What is over, or not there, is refused.
 REFUSED = {

@@ -142,7 +142,22 @@ def test_zero_is_below_and_above_itself() -> None:
     ],
 )
 def test_a_partition_is_proven_by_bounds_or_not_at_all(bounds: dict[str, Any], found: dict[str, Any] | None) -> None:
-    assert proven(Added("/f", 1, 5, {"day": bounds}), {"day": ("p", "date")}) == found
+    assert proven(Added("/f", 1, 5, {"day": bounds}), {"day": ("p", "date", "identity")}) == found
+
+
+@pytest.mark.parametrize(
+    ("bounds", "found"),
+    [
+        ({"min": "2026-01-01T00:00:00.000000Z", "max": "2026-01-01T23:59:59.999999Z", "nulls": 0}, {"p": date(2026, 1, 1)}),
+        ({"nulls": 5}, {"p": None}),
+        ({"min": "2026-01-01T23:59:59.999999Z", "max": "2026-01-02T00:00:00.000000Z", "nulls": 0}, None),
+        ({"min": "2026-01-01T00:00:00.000000Z", "max": "2026-01-01T00:00:00.000000Z", "nulls": 1}, None),
+        ({"min": "2026-01-01T00:00:00.000000Z", "nulls": 0}, None),
+        ({}, None),
+    ],
+)
+def test_a_partition_of_a_day_is_proven_by_bounds_within_it(bounds: dict[str, Any], found: dict[str, Any] | None) -> None:
+    assert proven(Added("/f", 1, 5, {"at": bounds}), {"at": ("p", "timestamptz", "day")}) == found
 
 
 def test_a_snapshot_has_a_number_that_others_can_hold() -> None:

@@ -32,6 +32,7 @@ COMMANDS = {
     "snapshots": ("lakeledger.cli.snapshots:snapshots", "Versions of tables: list, tag, expire; how long they are kept."),
     "maintain": ("lakeledger.cli.maintain:maintain", "Keep tables tidy: versions, files, metadata, checksums."),
     "compact": ("lakeledger.cli.compact:compact", "Write small files together: what would be done, and why or why not."),
+    "mirror": ("lakeledger.cli.mirror:mirror", "The lake's own tables: runs, steps and results for any engine."),
     "bands": ("lakeledger.cli.bands:bands", "What is usual: tolerance bands, and what was outside of them."),
     "freshness": ("lakeledger.cli.freshness:freshness", "How fresh tables are: which are late or silent."),
     "recon": ("lakeledger.cli.recon:recon", "Whether two copies of the same rows agree: run, explain, history."),

@@ -9,7 +9,7 @@ import click
 from lakeledger.cli import columns, publish, register, show, storage
 from lakeledger.cli.options import Options, paged, shared
 from lakeledger.tables import DeltaPublication, Publication, Snapshot, Table, TableMetadata
-from lakeledger.tables.schema import Field, type_text
+from lakeledger.tables.schema import DAY_OF, Field, type_text
 
 MAX_VERSION = 2**63 - 1
 LAST_COMMITS = 5
@@ -149,7 +149,8 @@ def history(options: Options, name: str, limit: int, after: str | None) -> None:
 def _facts(table: Table, metadata: TableMetadata | None) -> dict[str, show.Cell | None]:
     layout = f"{metadata.format}, {metadata.compression}" if metadata else None
     if metadata and metadata.partition_by:
-        layout = f"{layout}, partitioned by {', '.join(metadata.partition_by)}"
+        parts = (f"the day of {name.removeprefix(DAY_OF)}" if name.startswith(DAY_OF) else name for name in metadata.partition_by)
+        layout = f"{layout}, partitioned by {', '.join(parts)}"
     if metadata and metadata.sort_by:
         layout = f"{layout}, sorted by {', '.join(metadata.sort_by)}"
     return {

@@ -20,6 +20,7 @@ from lakeledger.config.sections import (
     CompactionSettings,
     ControlSettings,
     CostSettings,
+    MirrorSettings,
     RecordSettings,
     RetentionSettings,
     S3Settings,
@@ -43,6 +44,7 @@ __all__ = [
     "CompactionSettings",
     "ControlSettings",
     "CostSettings",
+    "MirrorSettings",
     "RecordSettings",
     "RetentionSettings",
     "S3Settings",
@@ -133,6 +135,7 @@ _SECTIONS: dict[str, dict[str, Any]] = {
         "window_days": _NUMBER,
         "time_zone": str,
     },
+    "mirror": {"enabled": bool, "every_seconds": _NUMBER, "schemas": str},
     "records": {"repository": str, "cluster": str, "workspace": str, "orchestrator": str, "schedule": str},
     "subscribers": {},
     "capture": {"mask": list, "unmask": list, "record_bytes": int, "retry_seconds": _NUMBER, "retry_cap_seconds": _NUMBER},
@@ -190,6 +193,7 @@ class Settings:
     astha: AsthaSettings = field(default_factory=AsthaSettings)
     compaction: CompactionSettings = field(default_factory=CompactionSettings)
     bands: BandSettings = field(default_factory=BandSettings)
+    mirror: MirrorSettings = field(default_factory=MirrorSettings)
     records: RecordSettings = field(default_factory=RecordSettings)
     subscribers: Mapping[str, str] = setting('who hears of changes besides lakeledger\'s own components: `name = "module:Class"`', dict)
     base: Path = field(default_factory=Path.cwd)
@@ -260,6 +264,10 @@ def load(file: Path | None = None, env: Mapping[str, str] | None = None, **overr
     if master := environment.get("LAKELEDGER_SPARK"):
         remote = master if master.startswith("sc://") else None
         changed["spark"] = replace(settings.spark, remote=remote, master=settings.spark.master if remote else master)
+    if mirror := environment.get("LAKELEDGER_MIRROR"):
+        if mirror.lower() not in ("on", "off"):
+            raise Invalid(f"LAKELEDGER_MIRROR must be on or off, not {mirror!r}")
+        changed["mirror"] = replace(settings.mirror, enabled=mirror.lower() == "on")
     return replace(settings, **changed, s3=s3_from(environment, settings.s3))
 
 
@@ -321,6 +329,7 @@ def read_file(path: Path) -> Settings:
             astha=AsthaSettings(**sections["astha"]),
             compaction=CompactionSettings(**sections["compaction"]),
             bands=BandSettings(**sections["bands"]),
+            mirror=MirrorSettings(**sections["mirror"]),
             records=RecordSettings(**sections["records"]),
             subscribers=sections["subscribers"],
             base=path.parent.resolve(),

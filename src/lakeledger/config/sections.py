@@ -225,6 +225,19 @@ class RecordSettings:
 
 
 @dataclass(frozen=True)
+class MirrorSettings:
+    """The lake's own tables: runs, steps, quality results and keys of a tenant as tables of its lake."""
+
+    enabled: bool = setting("whether they are made and kept without anybody asking", True)
+    every_seconds: float = setting("how often they are refreshed at most", 60.0)
+    schemas: str = setting("the folder with the project's own columns for them, as `pipeline_runs.json`", "configs/metadata/schemas")
+
+    def __post_init__(self) -> None:
+        if not 0 < self.every_seconds < float("inf"):
+            raise Invalid(f"mirror.every_seconds must be positive, not {self.every_seconds}")
+
+
+@dataclass(frozen=True)
 class BandSettings:
     """What counts as usual: how tolerance bands are learned from what was measured before, and how much is always allowed."""
 

@@ -19,17 +19,21 @@ WATCHED = {
     "table_stats": "id",
     "table_snapshots": "snapshot_id",
     "pipeline_runs": "pipeline_logging_id",
+    "step_logs": "step_logging_id",
+    "dq_results": "dq_result_id",
+    "api_keys": "api_key_id",
 }
 # An event has the row's scalar columns. What it leaves out a subscriber loads by the key, and a change of nothing else is no event:
 # documents (every jsonb column: bounds of a file, schema of a table, summary of a snapshot, parameters of a run),
 # a checksum, which arrives after its file, as does its state in Iceberg, which whoever publishes would be woken by, that a retired file may
-# go soon, and a renewed lease, which says that the worker lives, not that the run changed.
+# go soon, a renewed lease, which says that the worker lives, not that the run changed, and the hash of a key, which is nobody's business.
 LEFT_OUT = {
     "table_files": ("checksum", "iceberg_metadata_state", "removable_since"),
     "pipeline_runs": ("heartbeat_at", "lease_expires_at", "suspected_at"),
+    "api_keys": ("api_key_hash",),
 }
-# Retention deletes runs by the thousand, and nobody must hear of it (see `forget_silently`). Any other delete is an event.
-FORGOTTEN = "pipeline_runs"
+# Retention deletes these by the thousand, and nobody must hear of it (see `forget_silently`). Any other delete is an event.
+FORGOTTEN = ("pipeline_runs", "step_logs", "dq_results")
 
 _FORGET = parse("""
 -- name: begin@postgres
@@ -48,7 +52,7 @@ delete from retention_under_way
 
 @contextmanager
 def forget_silently(tx: Transaction) -> Iterator[None]:
-    """Delete runs without an event, in this transaction and as long as the block lasts: retention, not somebody who deletes by hand."""
+    """Delete what is forgotten without an event, in this transaction and as long as the block lasts: retention, not somebody by hand."""
     tx.execute(_FORGET.begin)
     yield
     tx.execute(_FORGET.end)
@@ -72,7 +76,7 @@ def _sqlite_columns(tx: Transaction, table: str) -> dict[str, str]:
 
 def _sqlite_triggers(table: str, key: str, columns: dict[str, str]) -> str:
     changed = " or ".join(f'old."{name}" is not new."{name}"' for name in columns)
-    logged = "not exists (select 1 from retention_under_way)" if table == FORGOTTEN else "true"
+    logged = "not exists (select 1 from retention_under_way)" if table in FORGOTTEN else "true"
     old, new = _sqlite_row("old", columns), _sqlite_row("new", columns)
     return "\n".join(
         (
@@ -160,7 +164,7 @@ def _postgres_documents(tx: Transaction, table: str) -> list[str]:
 
 def _postgres_triggers(table: str, key: str, documents: list[str]) -> str:
     arguments = ", ".join(f"'{name}'" for name in (key, *documents, *LEFT_OUT.get(table, ())))
-    logged = "when (coalesce(current_setting('lakeledger.retention', true), '') <> 'on')" if table == FORGOTTEN else ""
+    logged = "when (coalesce(current_setting('lakeledger.retention', true), '') <> 'on')" if table in FORGOTTEN else ""
     return f"""
 create or replace trigger order_writers before insert or update or delete on {table}
     for each statement execute function lakeledger_order_writers();

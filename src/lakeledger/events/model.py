@@ -22,7 +22,11 @@ COMPONENT_SUBSCRIPTIONS: dict[str, list[str]] = {
     "compactor": ["table_files", "table_stats"],
     "snapshotter": ["table_metadata", "table_files", "table_snapshots"],
     "metadata_orchestrator": ["tables", "table_metadata"],
+    "lake_mirror": ["pipeline_runs", "step_logs", "dq_results", "api_keys"],
 }
+
+# What tells the lanes of a table apart that is not about a table of the lake.
+_LANES = {"pipeline_runs": "pipeline_id", "step_logs": "step_name", "dq_results": "target_table", "api_keys": "tenant_id"}
 
 
 @dataclass(frozen=True)
@@ -50,7 +54,7 @@ class Change:
 
 @dataclass(frozen=True)
 class Lane:
-    """The events of one table of the registry that are about one table of the lake (of runs: about one pipeline)."""
+    """The events of one table of the registry that are about one table of the lake (of runs: about one pipeline, of steps: of one name)."""
 
     table: str
     subject: str
@@ -58,7 +62,7 @@ class Lane:
 
 def lane_column(table: str) -> str:
     """The column that tells the lanes of a table of the registry apart."""
-    return "pipeline_id" if table == "pipeline_runs" else "table_id"
+    return _LANES.get(table, "table_id")
 
 
 @dataclass(frozen=True)

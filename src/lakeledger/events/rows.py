@@ -120,6 +120,67 @@ class PipelineRuns:
     lease_token: int
 
 
+@dataclass(frozen=True)
+class StepLogs:
+    """A row of `step_logs`, without `metadata`."""
+
+    step_logging_id: str
+    tenant_id: str
+    pipeline_logging_id: str
+    step_name: str
+    step_type: str
+    step_index: int
+    status: str
+    start_time: datetime
+    end_time: datetime | None
+    duration_ms: int | None
+    rows_processed: int | None
+    bytes_processed: int | None
+    error_message: str | None
+    attempt: int
+    target_table: str | None
+    done_by: str
+    committed_at: datetime | None
+
+
+@dataclass(frozen=True)
+class DqResults:
+    """A row of `dq_results`, without `failed_expectations` and `scope`."""
+
+    dq_result_id: str
+    tenant_id: str
+    pipeline_logging_id: str
+    step_logging_id: str | None
+    target_table: str
+    name_key: str
+    dq_config_id: str
+    executed_at: datetime
+    expectations_passed: int
+    expectations_failed: int
+    overall_status: str
+    ingestion_date: str
+    fail_on_error: bool
+    is_visible: bool
+    table_version: int | None
+
+
+@dataclass(frozen=True)
+class ApiKeys:
+    """A row of `api_keys`, without its hash and its scopes."""
+
+    api_key_id: str
+    tenant_id: str
+    created_at: datetime
+    created_by: str | None
+    expires_at: datetime | None
+    is_active: bool
+    last_used_at: datetime | None
+    description: str | None
+    key_prefix: str | None
+    revoked_at: datetime | None
+    revoked_by: str | None
+
+
 # Table of the registry → the type of its rows.
 ROWS: dict[str, type[Any]] = {
     "tables": Tables,
@@ -128,6 +189,9 @@ ROWS: dict[str, type[Any]] = {
     "table_stats": TableStats,
     "table_snapshots": TableSnapshots,
     "pipeline_runs": PipelineRuns,
+    "step_logs": StepLogs,
+    "dq_results": DqResults,
+    "api_keys": ApiKeys,
 }
 
 

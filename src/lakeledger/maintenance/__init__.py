@@ -13,6 +13,7 @@ def components() -> dict[str, Factory]:
     from lakeledger.maintenance.compactor import Compactor
     from lakeledger.maintenance.delta_updater import DeltaUpdater
     from lakeledger.maintenance.iceberg_updater import IcebergUpdater
+    from lakeledger.maintenance.lake_mirror import LakeMirror
     from lakeledger.maintenance.orchestrator import MetadataOrchestrator
     from lakeledger.maintenance.snapshotter import Snapshotter
 
@@ -36,10 +37,16 @@ def components() -> dict[str, Factory]:
     def metadata_orchestrator(ledger: Any) -> MetadataOrchestrator:
         return MetadataOrchestrator(ledger.store, ledger.publisher)
 
+    def lake_mirror(ledger: Any) -> LakeMirror:
+        made = LakeMirror(ledger.store, ledger.mirror, ledger.settings.mirror, ledger.sync.background("mirror"))
+        ledger.at_close(made.close)
+        return made
+
     return {
         "iceberg_updater": iceberg_updater,
         "delta_updater": delta_updater,
         "compactor": compactor,
         "snapshotter": snapshotter,
         "metadata_orchestrator": metadata_orchestrator,
+        "lake_mirror": lake_mirror,
     }

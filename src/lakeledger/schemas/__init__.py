@@ -1,4 +1,7 @@
-"""What is written where, for others to check: `kinds/` has a JSON Schema for the payload of each kind of record."""
+"""What is written where, for others to check: `kinds/` has a JSON Schema for the payload of each kind of record.
+
+`tables/` has the columns of the lake's own tables, as BigQuery declares them.
+"""
 
 from __future__ import annotations
 

@@ -143,6 +143,11 @@ select seq from change_log
 -- name: prune
 delete from change_log
  where tenant_id = :tenant_id and seq between :first and :last and at < :cutoff and seq + 0 <= {_READ_BY_ALL}
+
+-- name: note
+-- Whoever reads the log at its own pace finds out that it missed something.
+insert into change_log_trimmed (tenant_id, seq) values (:tenant_id, :last)
+on conflict (tenant_id) do update set seq = excluded.seq where change_log_trimmed.seq < excluded.seq
 """)
 
 # Of every subscriber, up to where it has handled everything, and the first change behind that.
@@ -330,7 +335,10 @@ def _find_events(chosen: _Chosen, tx: Transaction, last: Row | None) -> list[Row
 
 
 def _prune(chosen: _Chosen, tx: Transaction, found: list[Row]) -> int:
-    return tx.execute(CHANGES.prune, cutoff=chosen.before("changes_days"), first=found[0]["seq"], last=found[-1]["seq"])
+    pruned = tx.execute(CHANGES.prune, cutoff=chosen.before("changes_days"), first=found[0]["seq"], last=found[-1]["seq"])
+    if pruned:
+        tx.execute(CHANGES.note, last=found[-1]["seq"])
+    return pruned
 
 
 def _forget_steps(tx: Transaction, run_ids: list[str]) -> None:

@@ -29,7 +29,7 @@ from lakeledger.tables.model import (
     Trigger,
     placed,
 )
-from lakeledger.tables.schema import Field
+from lakeledger.tables.schema import DAY_OF, Field
 from lakeledger.tables.store import sql
 
 if TYPE_CHECKING:
@@ -192,6 +192,7 @@ def _plan(
         if row["file_path"] not in leaving
     ]
     gone = leaving | _removed_since(tx, table, since) if table and since else frozenset()
+    parts, by_day = _partition_ids(new.schema)
     former, foreign = _columns_in_place(tx, table) if table and (before or since < table.current_version) else ([], [])
     step = Step(
         table_id=table.table_id if table else new.snapshot_id,
@@ -202,7 +203,8 @@ def _plan(
         schema_version=new.schema.version,
         operation=_operation(new, kept["operation"], since, has_gone=bool(gone)),
         at_ms=around.at_ms,
-        partition_by=_partition_ids(new.schema),
+        partition_by=parts,
+        by_day=by_day,
         added=[*late, *new.files],
         removed=frozenset(f"{location}/{path}" for path in gone),
         former=former,
@@ -226,7 +228,7 @@ def _tagged_before(tx: Transaction, table: Table, new: _Next, around: Surroundin
             continue
         schema = NextSchema(known.schema_version, known.schema, known.columns, store.layout_of(known))
         now = {file.file_path: file for file in store.files_at(tx, table, snapshot.version)}
-        parts = _partition_ids(schema)
+        parts, by_day = _partition_ids(schema)
         steps.append(
             Step(
                 table_id=table.table_id,
@@ -238,6 +240,7 @@ def _tagged_before(tx: Transaction, table: Table, new: _Next, around: Surroundin
                 operation="overwrite" if there.keys() - now.keys() else "append",
                 at_ms=around.at_ms,
                 partition_by=parts if set(parts) <= ids else (),
+                by_day=by_day,
                 added=[
                     _added(new.location, path, file.file_size, file.row_count, file.column_bounds)
                     for path, file in now.items()
@@ -313,9 +316,12 @@ def _operation(new: _Next, operation: str, since: int, *, has_gone: bool) -> str
     return "overwrite" if has_gone else "append"
 
 
-def _partition_ids(schema: NextSchema) -> tuple[int, ...]:
+def _partition_ids(schema: NextSchema) -> tuple[tuple[int, ...], frozenset[int]]:
+    """The columns that files are partitioned by, and those among them of which they have a day. None, if one of them is gone."""
     ids = {codec.fold(field["name"]): field["id"] for field in schema.schema["fields"]}
-    return tuple(ids[codec.fold(name)] for name in schema.layout.partition_by)
+    found = {ids.get(codec.fold(name).removeprefix(DAY_OF)): name.startswith(DAY_OF) for name in schema.layout.partition_by}
+    parts = tuple(id_ for id_ in found if id_ is not None)
+    return (parts, frozenset(id_ for id_ in parts if found[id_])) if len(parts) == len(found) else ((), frozenset())
 
 
 def _properties(tenant_id: str, new: _Next) -> dict[str, str]:

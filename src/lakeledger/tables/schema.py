@@ -20,6 +20,8 @@ ASIDE = "lakeledger_aside"
 HIDDEN = "lakeledger_hidden"
 # The one by which rows are known by the file that they came from.
 SOURCE_FILE = f"{HIDDEN}_source_file"
+# What the names of those begin with that hold the day (in UTC) of another column, whose name follows: what a table is partitioned by daily.
+DAY_OF = f"{HIDDEN}_day_of_"
 # The columns that a table which keeps the history of its rows fills itself.
 HISTORY = ("__START_AT", "__END_AT", "__CURRENT")
 

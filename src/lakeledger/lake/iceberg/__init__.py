@@ -31,7 +31,8 @@ class Added:
 class Step:
     """What lies between what was published last and the version to be published.
 
-    `schema` is the ledger's, with ids and physical names; `partition_by` are ids of its columns. `removed` are whole paths of
+    `schema` is the ledger's, with ids and physical names; `partition_by` are ids of its columns, of which files have one value, or those
+    in `by_day` values of one day. `removed` are whole paths of
     files that were published. `former` are columns that the table had, and `foreign` those of another table, that its files may have, as
     far as they were not published before. `operation` is Iceberg's word: append, overwrite or replace. `summary` is kept with
     the snapshot, `properties` with the table; `tags` name snapshots by their numbers in Iceberg, also such as it does not have.
@@ -47,6 +48,7 @@ class Step:
     operation: str
     at_ms: int
     partition_by: tuple[int, ...] = ()
+    by_day: frozenset[int] = frozenset()
     added: list[Added] = field(default_factory=list)
     removed: frozenset[str] = frozenset()
     former: list[dict[str, Any]] = field(default_factory=list)

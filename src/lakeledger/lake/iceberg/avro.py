@@ -7,7 +7,7 @@ import json
 from collections.abc import Iterable, Mapping, Sequence
 from typing import Any
 
-from lakeledger.lake.iceberg.values import PARTITION_TYPES
+from lakeledger.lake.iceberg.values import PARTITION_TYPES, partition_type
 
 Entry = dict[str, Any]
 
@@ -72,7 +72,7 @@ def _map(key_id: int, value_id: int, value: str) -> Entry:
 
 def _manifest(spec: Entry, types: Mapping[int, Any]) -> Entry:
     partition = [
-        _field(each["field-id"], each["name"], PARTITION_TYPES[types[each["source-id"]]], optional=True) for each in spec["fields"]
+        _field(each["field-id"], each["name"], PARTITION_TYPES[partition_type(each, types)], optional=True) for each in spec["fields"]
     ]
     # What may be missing is written as empty: to try which of two types a value has would take longer than to write it.
     file = [

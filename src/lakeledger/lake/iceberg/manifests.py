@@ -9,7 +9,7 @@ from typing import Any
 
 from lakeledger.lake.iceberg import Added
 from lakeledger.lake.iceberg.avro import ADDED, DELETED, EXISTING, Entry, read, write_manifest
-from lakeledger.lake.iceberg.values import data_file, proven, to_bytes
+from lakeledger.lake.iceberg.values import data_file, partition_type, proven, to_bytes
 
 FILES_PER_MANIFEST = 1_000
 # Small manifests are brought together when there are so many of them.
@@ -110,16 +110,16 @@ class Manifests:
         )
 
     def _summary(self, part: Entry, entries: Sequence[Entry]) -> Entry:
-        type_ = next(each["type"] for each in self.schema["fields"] if each["id"] == part["source-id"])
+        type_ = partition_type(part, {each["id"]: each["type"] for each in self.schema["fields"]})
         values = [entry["data_file"]["partition"][part["name"]] for entry in entries]
         known = sorted(value for value in values if value is not None)
         ends = {"lower_bound": to_bytes(type_, known[0]), "upper_bound": to_bytes(type_, known[-1])} if known else {}
         return {"contains_null": len(known) < len(values), **ends}
 
-    def _partition_columns(self, fields: Mapping[str, tuple[int, Any]], spec_id: int) -> dict[str, tuple[str, Any]]:
+    def _partition_columns(self, fields: Mapping[str, tuple[int, Any]], spec_id: int) -> dict[str, tuple[str, Any, str]]:
         by_id = {id_: (name, type_) for name, (id_, type_) in fields.items()}
-        chosen = [(part["name"], *by_id[part["source-id"]]) for part in self.specs[spec_id]["fields"]]
-        return {name: (part, type_) for part, name, type_ in chosen}
+        chosen = [(part["name"], part["transform"], *by_id[part["source-id"]]) for part in self.specs[spec_id]["fields"]]
+        return {name: (part, type_, transform) for part, transform, name, type_ in chosen}
 
     def _new_entry(self, file: Entry) -> Entry:
         number = {"sequence_number": self.version, "file_sequence_number": self.version}

@@ -18,7 +18,7 @@ from lakeledger.lake.iceberg import PROPERTY, Step, Unpublishable, iceberg_id, j
 from lakeledger.lake.iceberg.avro import Entry, read, write_list
 from lakeledger.lake.iceberg.manifests import Manifests, Tally, live
 from lakeledger.lake.iceberg.schema import last_id, name_mapping, to_iceberg
-from lakeledger.lake.iceberg.values import PARTITION_TYPES
+from lakeledger.lake.iceberg.values import DAY, IDENTITY, is_partitioning
 from lakeledger.lake.storage import Storage
 
 METADATA = "metadata"
@@ -35,7 +35,6 @@ NAME_MAPPING = "schema.name-mapping.default"
 OWN_PROPERTIES = {"gc.enabled": "false"}
 UNPARTITIONED: Entry = {"spec-id": 0, "fields": []}
 FIRST_PARTITION_ID = 1_000
-_PARTITIONING = tuple(PARTITION_TYPES)
 _OF_SCHEMA = re.compile(rf"{PROPERTY}\.(schema|layout)\.")
 
 
@@ -264,21 +263,23 @@ def _specs(base: Base | None, step: Step, schema: Entry) -> tuple[dict[int, Entr
     types = {each["id"]: each["type"] for each in schema["fields"]}
     known = {each["spec-id"]: each for each in base.document["partition-specs"]} if base else {}
     specs = {0: UNPARTITIONED} | {id_: spec for id_, spec in known.items() if all(part["source-id"] in types for part in spec["fields"])}
-    if not step.partition_by or any(types.get(id_) not in _PARTITIONING for id_ in step.partition_by):
+    wanted = [(id_, DAY if id_ in step.by_day else IDENTITY) for id_ in step.partition_by]
+    if not wanted or not all(is_partitioning(types.get(id_), transform) for id_, transform in wanted):
         return specs, 0
     for id_, spec in specs.items():
-        if tuple(part["source-id"] for part in spec["fields"]) == step.partition_by:
+        if [(part["source-id"], part["transform"]) for part in spec["fields"]] == wanted:
             return specs, id_
-    parts = {part["source-id"]: part for spec in specs.values() for part in spec["fields"]}
+    parts = {(part["source-id"], part["transform"]): part for spec in specs.values() for part in spec["fields"]}
     free = count(max(_partition_ids(known.values())) + 1)
-    made = [parts.get(id_) or _part(id_, next(free)) for id_ in step.partition_by]
+    made = [parts.get(each) or _part(*each, next(free)) for each in wanted]
     new = max(known, default=0) + 1
     return {**specs, new: {"spec-id": new, "fields": made}}, new
 
 
-def _part(column: int, id_: int) -> Entry:
+def _part(column: int, transform: str, id_: int) -> Entry:
     # No other name can be one that a column has, or gets later.
-    return {"source-id": column, "field-id": id_, "name": f"lakeledger_partition_{column}", "transform": "identity"}
+    name = f"lakeledger_partition_{column}" if transform == IDENTITY else f"lakeledger_partition_{column}_{transform}"
+    return {"source-id": column, "field-id": id_, "name": name, "transform": transform}
 
 
 def _partition_ids(specs: Iterable[Entry]) -> list[int]:

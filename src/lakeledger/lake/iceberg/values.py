@@ -14,6 +14,8 @@ from lakeledger.lake.iceberg import Added
 _PACKED = {"boolean": "<?", "int": "<i", "date": "<i", "long": "<q", "float": "<f", "double": "<d", "timestamp": "<q", "timestamptz": "<q"}
 _EPOCH = datetime(1970, 1, 1, tzinfo=UTC)
 # What files are partitioned by for other engines; by any other type they are not.
+DAY, IDENTITY = "day", "identity"
+_WITH_DAYS = ("timestamptz", "timestamp", "date")
 PARTITION_TYPES = {"boolean": "boolean", "int": "int", "long": "long", "string": "string", "date": {"type": "int", "logicalType": "date"}}
 
 
@@ -38,16 +40,33 @@ def data_file(file: Added, fields: Mapping[str, tuple[int, Any]], partition: Map
     }
 
 
-def proven(file: Added, columns: Mapping[str, tuple[str, Any]]) -> dict[str, Any] | None:
+def is_partitioning(type_: Any, transform: str) -> bool:
+    """Whether other engines take a column of that type for a partition."""
+    return isinstance(type_, str) and type_ in (_WITH_DAYS if transform == DAY else PARTITION_TYPES)
+
+
+def partition_type(part: Mapping[str, Any], types: Mapping[int, Any]) -> Any:
+    """The type of a partition's values, by the types of the columns."""
+    return "date" if part["transform"] == DAY else types[part["source-id"]]
+
+
+def proven(file: Added, columns: Mapping[str, tuple[str, Any, str]]) -> dict[str, Any] | None:
     """The partition of a file, if its bounds prove that it is in one; None if they do not.
 
-    `columns` are the partition's fields: name and type, by the column's name in the files. Readers trust the partition, not the file.
+    `columns` are the partition's fields: name, type and transform, by the column's name in the files. Readers trust the partition, not the
+    file.
     """
     found: dict[str, Any] = {}
-    for name, (partition_name, type_) in columns.items():
+    for name, (partition_name, type_, transform) in columns.items():
         bounds = file.bounds.get(name, {})
         if bounds.get("nulls") == file.rows:
             found[partition_name] = None
+        elif transform == DAY:
+            # Text of times, as bounds have it, begins with the day, in UTC.
+            days = {str(bounds.get(side, side))[:10] for side in ("min", "max")}
+            if bounds.get("nulls") != 0 or len(days) > 1:
+                return None
+            found[partition_name] = _day(days.pop())
         elif bounds.get("nulls") == 0 and "min" in bounds and bounds["min"] == bounds.get("max"):
             found[partition_name] = _day(bounds["min"]) if type_ == "date" else bounds["min"]
         else:

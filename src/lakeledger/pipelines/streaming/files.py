@@ -44,7 +44,7 @@ def save(storage: Storage, folder: str, part: Part) -> list[NewFile]:
     bounded = observe.bounded(columns, {*partition_by, *part.keys})
     return [
         _write(storage, f"{folder}/{_folders(path)}part-{clock.new_id()}.snappy.parquet", path, rows, bounded)
-        for path, rows in _by_partition(part.table, partition_by)
+        for path, rows in by_partition(part.table, partition_by)
         if len(rows)
     ]
 
@@ -82,7 +82,7 @@ def partition_text(value: Any) -> str:
     return "".join(f"%{ord(each):02X}" if each in _ESCAPED else each for each in text)
 
 
-def _by_partition(table: pa.Table, partition_by: Sequence[str]) -> Iterator[tuple[str, pa.Table]]:
+def by_partition(table: pa.Table, partition_by: Sequence[str]) -> Iterator[tuple[str, pa.Table]]:
     """The rows of each partition, in their order, with its path; all of them if there are no partitions."""
     import pyarrow as pa
     import pyarrow.compute as pc
