@@ -43,8 +43,9 @@ bench: .venv/.ready ## measure, each figure beside the raw alternative in the sa
 	@$(if $(BASE),echo "now:")
 	$(BIN)/python -m pytest $(BENCH) -m bench -q -s
 
-soak: .venv/.ready ## a storm of fifteen minutes on each database: kills, stops, restarts, with Spark writers
+soak: .venv/.ready ## a storm of fifteen minutes on each database: kills, stops, restarts, with Spark writers; then every test, longer
 	$(BIN)/python -m pytest tests/acceptance/test_chaos.py -m soak -q -s
+	LAKELEDGER_TESTS_LONG=true $(BIN)/python -m pytest -n $(WORKERS) --dist worksteal --durations=10
 
 docs: .venv/.ready ## generate docs/reference from the code
 	$(BIN)/python docs/reference.py

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import os
 import uuid
+import zlib
 from collections.abc import Iterator
 from contextlib import suppress
 from pathlib import Path
@@ -49,8 +50,58 @@ LONGEST = (
 )
 
 
-def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
+# What Spark does there does not depend on the database, which all contracts are kept on: each test has one of the two, by its name.
+ON_EITHER = (
+    "tests/acceptance/test_compaction.py",
+    "tests/integration/test_aside.py",
+    "tests/integration/test_bad_rows.py",
+    "tests/integration/test_breaking_changes.py",
+    "tests/integration/test_cdc.py",
+    "tests/integration/test_change_feeds.py",
+    "tests/integration/test_changed_files.py",
+    "tests/integration/test_columns.py",
+    "tests/integration/test_declared_sources.py",
+    "tests/integration/test_drift.py",
+    "tests/integration/test_every_version.py",
+    "tests/integration/test_file_sources.py",
+    "tests/integration/test_files.py",
+    "tests/integration/test_incremental_query.py",
+    "tests/integration/test_jdbc.py",
+    "tests/integration/test_loading.py",
+    "tests/integration/test_pipelines.py",
+    "tests/integration/test_publishing.py",
+    "tests/integration/test_quality.py",
+    "tests/integration/test_reading.py",
+    "tests/integration/test_recon.py",
+    "tests/integration/test_replays.py",
+    "tests/integration/test_sampling.py",
+    "tests/integration/test_source_schemas.py",
+    "tests/integration/test_stream_writer.py",
+    "tests/integration/test_volumes.py",
+)
+
+
+def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item]) -> None:
+    if not examples.LONG and not any("::" in word for word in config.args):
+        elsewhere = [item for item in items if item.nodeid.startswith(ON_EITHER) and is_for_the_other(item)]
+        config.hook.pytest_deselected(items=elsewhere)
+        left = {id(item) for item in elsewhere}
+        items[:] = [item for item in items if id(item) not in left]
     items.sort(key=lambda item: next((place for place, name in enumerate(LONGEST) if item.nodeid.startswith(name)), len(LONGEST)))
+
+
+def is_for_the_other(item: pytest.Item) -> bool:
+    """Whether a test with Spark, which is there for both databases, is the one for the other database."""
+    if not isinstance(item, pytest.Function) or "spark" not in item.fixturenames or _names_databases(item):
+        return False
+    database = item.callspec.params.get("url") if hasattr(item, "callspec") else None
+    name = item.nodeid.replace("sqlite", "").replace("postgres", "")
+    return database == ("sqlite", "postgres")[zlib.crc32(name.encode()) % 2]
+
+
+def _names_databases(item: pytest.Item) -> bool:
+    """Whether the test itself says on which it runs."""
+    return any("url" in str(mark.args[0]) for mark in item.iter_markers("parametrize"))
 
 
 @pytest.fixture(scope="session")

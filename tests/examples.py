@@ -1,4 +1,4 @@
-"""How many examples Hypothesis tries: few whenever the tests run, many where there is time (HYPOTHESIS_PROFILE=thorough)."""
+"""How much is tried: little whenever the tests run, more where there is time (`make soak`, HYPOTHESIS_PROFILE=thorough)."""
 
 from __future__ import annotations
 
@@ -6,6 +6,8 @@ import os
 from typing import Any
 
 from hypothesis import HealthCheck, settings
+
+LONG = os.environ.get("LAKELEDGER_TESTS_LONG", "") not in {"", "false"}
 
 # How long an example takes says nothing about whether it is right: the machine may be busy.
 settings.register_profile("quick", max_examples=25, deadline=None, suppress_health_check=[HealthCheck.too_slow])
@@ -20,3 +22,13 @@ def load() -> None:
 def tried(share: float, **more: Any) -> settings:
     """As many examples as the profile says, times `share`: less than one for what is slow, more for what is quick and has many corners."""
     return settings(max_examples=max(1, round(settings().max_examples * share)), **more)
+
+
+def rounds(few: int, many: int) -> int:
+    """How often something is tried."""
+    return many if LONG else few
+
+
+def if_long(*cases: Any) -> tuple[Any, ...]:
+    """Cases that add little to the others, and are tried where there is time."""
+    return cases if LONG else ()

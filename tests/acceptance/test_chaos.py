@@ -10,6 +10,7 @@ from pathlib import Path
 
 import pytest
 
+import examples
 from chaos.storm import BOUND_SECONDS, LEASE_SECONDS, Process, Storm, status
 from empty_ledgers import new_sqlite_url
 from lakeledger import Ledger
@@ -17,7 +18,7 @@ from lakeledger.jobs.local import LocalBackend
 from postgres_server import Server
 
 SEED = 20261117
-SECONDS = 15
+SECONDS = examples.rounds(10, 30)
 SOAK_SECONDS = int(os.environ.get("SOAK_SECONDS", "900"))
 
 # What a worker may hear in a storm, and then try again.

@@ -8,6 +8,8 @@ from datetime import timedelta
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
+import pytest
+
 import lakeledger
 from empty_ledgers import new_sqlite_url
 from iceberg_readers import with_pyiceberg
@@ -20,6 +22,12 @@ if TYPE_CHECKING:
     from pyspark.sql import SparkSession
 
 FILES = 3
+# Each point on one of the databases; where the database decides what is there after the kill, on both.
+LATE = (failpoints.IN_TRANSACTION, failpoints.AFTER_COMMIT)
+CRASHES = [
+    ("sqlite", (failpoints.MID_WRITE, failpoints.AFTER_STAGE, *LATE)),
+    ("postgres", (failpoints.BEFORE_WRITE, failpoints.AFTER_WRITE, *LATE)),
+]
 
 
 def opened(case: dict[str, str], spark: SparkSession) -> Ledger:
@@ -53,11 +61,16 @@ def check(case: dict[str, str], spark: SparkSession, before: dict[int, Any]) -> 
         assert there == known
 
 
+def test_every_point_is_on_a_database() -> None:
+    assert {point for _, points in CRASHES for point in points} == set(failpoints.ALL)
+
+
+@pytest.mark.parametrize(("url", "points"), CRASHES, indirect=["url"], ids=["sqlite", "postgres"])
 def test_a_compaction_that_is_killed_at_any_point_leaves_the_table_as_it_was_or_compacted(
-    url: str, tmp_path: Path, spark: SparkSession
+    url: str, points: tuple[str, ...], tmp_path: Path, spark: SparkSession
 ) -> None:
     cases, before = [], {}
-    for point in failpoints.ALL:
+    for point in points:
         place = tmp_path / point
         place.mkdir()
         case = {

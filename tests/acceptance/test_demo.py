@@ -20,6 +20,7 @@ from lakeledger.demo import faults, oracle, shop
 if TYPE_CHECKING:
     from pyspark.sql import SparkSession
 
+TESTS = Path(__file__).parent.parent
 DAYS = 2
 RAN_SPARK = """
 import sys
@@ -32,11 +33,12 @@ finally:
 DIE_IN_THE_COMMIT = """
 import sys
 from pathlib import Path
-from lakeledger import demo, testing
-with demo.open(Path(sys.argv[1]), days=2) as opened:
-    for number, done in enumerate(opened.load(), start=1):
-        if number == int(sys.argv[2]):
-            testing.kill_at("in_transaction")
+from lakeledger import SparkSettings, demo, testing
+from lakeledger.pipelines.session import open_session
+from spark_conf import SPARK_CONF
+with demo.open(Path(sys.argv[1]), 2, open_session(SparkSettings(master="local[2]", conf=SPARK_CONF))) as opened:
+    for done in opened.load():
+        testing.kill_at("in_transaction")
 """
 
 
@@ -197,12 +199,16 @@ def test_the_commands_it_suggests_work(first: tuple[Path, dict[str, Any]]) -> No
         assert done.returncode == 0, (words, done.stderr)
 
 
-@pytest.mark.parametrize("completed", [1, 2], ids=["in a daily load", "in the reports"])
-def test_a_killed_demo_goes_on_and_ends_with_the_same_tables(completed: int, tmp_path: Path, spark: SparkSession) -> None:
+def test_a_demo_killed_in_a_daily_load_and_then_in_the_reports_goes_on_and_ends_with_the_same_tables(
+    tmp_path: Path, spark: SparkSession
+) -> None:
     folder = tmp_path / "shop"
-    killed = lakeledger(str(folder), str(completed), cwd=tmp_path, code=DIE_IN_THE_COMMIT)
-    assert killed.returncode == -signal.SIGKILL, killed.stderr
-    load(folder, 2, spark)
+    for done in (["shop"], ["shop", "shop"]):
+        killed = lakeledger(str(folder), cwd=tmp_path, code=DIE_IN_THE_COMMIT, PYTHONPATH=str(TESTS))
+        assert killed.returncode == -signal.SIGKILL, killed.stderr
+        with demo.open(folder, 2, spark) as opened:
+            assert [run.pipeline_id for run in opened.ledger.runs.list(status="COMPLETED")] == done
+    assert [done.run.pipeline_id for done in load(folder, 2, spark)] == ["shop_reports"]
     with demo.open(folder, 2, spark) as opened:
         assert oracle.found(opened.ledger) == oracle.expected(2)
 

@@ -27,14 +27,18 @@ MODES = ("merge", "scd2", "sync")
 
 
 def cases(url: str, folder: Path) -> list[Case]:
-    """Every way of writing with every point. SQLite has one writer at a time, so that each has a database of its own there."""
-    made = []
-    for mode in MODES:
-        for point in failpoints.ALL:
-            tenant = f"{mode}_{point}"
-            (folder / tenant).mkdir()
-            place = new_sqlite_url(folder / tenant) if url.startswith("sqlite") else url
-            made.append(Case(place, tenant, str(folder / "warehouse"), mode, point))
+    """Every way of writing with every point on one of the two databases, and every point on both.
+
+    SQLite has one writer at a time, so that each has a database of its own there.
+    """
+    made, is_sqlite = [], url.startswith("sqlite")
+    for row, mode in enumerate(MODES):
+        for column, point in enumerate(failpoints.ALL):
+            if (row + column) % 2 == is_sqlite:
+                tenant = f"{mode}_{point}"
+                (folder / tenant).mkdir()
+                place = new_sqlite_url(folder / tenant) if is_sqlite else url
+                made.append(Case(place, tenant, str(folder / "warehouse"), mode, point))
     return made
 
 
@@ -53,7 +57,8 @@ def of_each(known: list[Case], spark: SparkSession, do: Callable[[Case, Ledger, 
 
 def begin(case: Case, ledger: Ledger, spark: SparkSession) -> None:
     case.apply(ledger, spark, 1)
-    assert found(ledger, case.mode) == case.expected(1)
+    if case.point == failpoints.AFTER_COMMIT:  # at all others it is looked at after the kill
+        assert found(ledger, case.mode) == case.expected(1)
 
 
 def found(ledger: Ledger, mode: str) -> set[tuple[Any, ...]]:

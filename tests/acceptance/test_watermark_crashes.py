@@ -14,13 +14,14 @@ from pathlib import Path
 
 import pytest
 
+import examples
 from integration import children
 from integration.source_database import Shop, changes_of, followed, need_driver, shop_on
 from lakeledger import Ledger
 from postgres_server import Server
 
 WRITERS = 3
-KILLS = 2
+KILLS = examples.rounds(1, 5)
 LOADS_BEFORE_A_KILL = 2
 LONGEST_SECONDS = 1.5
 

@@ -1,12 +1,15 @@
 """Another process of the tests, with a ledger and a Spark of its own.
 
-python child.py crash URL WAREHOUSE MODE DOCUMENT POINT    runs the document's modules and dies by SIGKILL at the point
-python child.py follow URL WAREHOUSE SOURCE TABLE MODE     loads a table of PostgreSQL by its watermark again and again
-python child.py changes CASES                              applies the second batch of each up to its point; dies when all are there
-python child.py compact CASES                              compacts a table of each up to its point; dies when all are there
-python child.py mirror CASES                               refreshes the lake's own tables up to the point of each; dies when all are there
-python child.py replay URL WAREHOUSE DOCUMENT POINT        replays quarantined rows and dies by SIGKILL at the point
-python child.py serve                                      does what it is told: one JSON object per line in, one per line out
+python child.py crash CASES                              runs the modules of each one's document up to its point
+python child.py changes CASES                            applies the second batch of each up to its point
+python child.py compact CASES                            compacts a table of each up to its point
+python child.py mirror CASES                             refreshes the lake's own tables of each up to its point
+python child.py replay CASES                             replays quarantined rows of each up to its point
+python child.py follow URL WAREHOUSE SOURCE TABLE MODE   loads a table of PostgreSQL by its watermark again and again
+python child.py serve                                    does what it is told: one JSON object per line in, one per line out
+
+Starting Spark takes far longer than any of these: where there are cases, all are taken to their points at once, and then all are killed by
+one SIGKILL.
 """
 
 from __future__ import annotations
@@ -24,9 +27,9 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any, cast
 
 import lakeledger
-from integration import compacting, histories
+from integration import compacting, histories, killing
 from integration.source_database import changes_of, followed
-from lakeledger import LakeledgerError, Settings, SparkSettings, failpoints
+from lakeledger import LakeledgerError, Ledger, Settings, SparkSettings, failpoints
 from lakeledger.config import MirrorSettings
 from lakeledger.control import documents
 from lakeledger.testing import kill_at
@@ -40,12 +43,32 @@ PARALLEL = 4
 NO_MIRROR = MirrorSettings(enabled=False)
 
 
-def crash(url: str, warehouse: str, mode: str, document: str, point: str) -> None:
-    path = Path(document)
-    with lakeledger.open(Settings(url, warehouse, metadata=mode, spark=SPARK, mirror=NO_MIRROR)) as ledger:
-        kill_at(point)
-        ledger.run_modules(documents.load(path), path.parent)
-    sys.exit(f"{point} was never reached")
+mine = threading.local()  # the point at which what the thread does is killed
+start_thread = threading.Thread.start
+
+
+def crash(cases: str) -> None:
+    def work(ledger: Ledger, document: Path) -> None:
+        ledger.run_modules(documents.load(document), document.parent)
+
+    of_documents(work, cases)
+
+
+def replay(cases: str) -> None:
+    def work(ledger: Ledger, document: Path) -> None:
+        ledger.replay(documents.load(document).modules, document.parent, dry_run=False)
+
+    of_documents(work, cases)
+
+
+def of_documents(work: Callable[[Ledger, Path], None], cases: str) -> None:
+    """Do the work with each document up to its point."""
+
+    def one(case: killing.Case, session: SparkSession) -> None:
+        with case.open(session) as ledger:
+            work(ledger, case.path)
+
+    all_to_their_points([(case.point, partial(one, case)) for case in (killing.Case(**each) for each in json.loads(cases))])
 
 
 def follow(url: str, warehouse: str, source_url: str, table: str, mode: str) -> None:
@@ -84,16 +107,19 @@ def mirror(cases: str) -> None:
 
 def all_to_their_points(work: list[tuple[str, Callable[[Any], None]]], start: Callable[[], Any] = lambda: spark("local[4]")) -> None:
     """Do all of it at once, each up to its point; when all are there, the process is killed."""
-    session, mine, all_are_there = start(), threading.local(), threading.Barrier(len(work))
+    session, points = start(), {point for point, _ in work}
     kill_at(failpoints.MID_WRITE)
-    kill_when_files_appear = failpoints.armed[failpoints.MID_WRITE]
+    kill_at(failpoints.AFTER_WRITE)
+    kill_when_files_appear, kill_now = failpoints.armed[failpoints.MID_WRITE], partial(failpoints.armed[failpoints.AFTER_WRITE], "")
+    all_are_there = threading.Barrier(len(work), None if failpoints.MID_WRITE in points else kill_now)
 
     def arrive(point: str, folder: str) -> None:
-        if mine.point == point:
+        own = getattr(mine, "point", None)
+        if own == point:
             all_are_there.wait()
-        if mine.point == point == failpoints.MID_WRITE:
+        if own == point == failpoints.MID_WRITE:
             kill_when_files_appear(folder)
-        elif point in (mine.point, failpoints.AFTER_WRITE if mine.point == failpoints.MID_WRITE else None):
+        elif point in (own, failpoints.AFTER_WRITE if own == failpoints.MID_WRITE else None):
             threading.Event().wait()  # until all are killed
 
     def do(point: str, one: Callable[[Any], None]) -> None:
@@ -103,18 +129,23 @@ def all_to_their_points(work: list[tuple[str, Callable[[Any], None]]], start: Ca
         finally:
             all_are_there.abort()
 
+    threading.Thread.start = start_with_the_point  # type: ignore[method-assign, assignment]
     failpoints.armed.update({point: partial(arrive, point) for point in failpoints.ALL})
     with ThreadPoolExecutor(len(work)) as pool:
         list(pool.map(lambda each: do(*each), work))
     sys.exit("somebody was never where they should be killed")
 
 
-def replay(url: str, warehouse: str, document: str, point: str) -> None:
-    path = Path(document)
-    with lakeledger.open(Settings(url, warehouse, metadata="sync", spark=SPARK)) as ledger:
-        kill_at(point)
-        done = ledger.replay(documents.load(path).modules, path.parent, dry_run=False)
-    sys.exit(f"{point} was never reached: {done}")
+def start_with_the_point(thread: threading.Thread) -> None:
+    """What a thread has others do, such as a step of a module, is killed at its point as well."""
+    run, point = thread.run, getattr(mine, "point", None)
+
+    def run_with_the_point() -> None:
+        mine.point = point
+        run()
+
+    thread.run = run_with_the_point  # type: ignore[method-assign]
+    start_thread(thread)
 
 
 def serve() -> None:

@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING, Any
 
 import pytest
 
+import examples
 from integration import histories
 from integration.frames import FORMATS, rows
 from integration.histories import SCHEMA, Event
@@ -128,7 +129,7 @@ def check(ledger: Ledger, frames: list[DataFrame], wanted: list[set[tuple[Any, .
     assert ledger.read("t").count() == sum(len(each) * ORDERS for each in wanted)
 
 
-@pytest.mark.parametrize(("partial", "truncates"), [(False, False), (True, False), (True, True)])
+@pytest.mark.parametrize(("partial", "truncates"), [(False, False), (True, True), *examples.if_long((True, False))])
 def test_events_in_two_hundred_orders_and_batchings_give_one_table(
     sqlite_lake: Ledger, spark: SparkSession, partial: bool, truncates: bool
 ) -> None:
@@ -143,7 +144,7 @@ def test_events_in_two_hundred_orders_and_batchings_give_one_table(
 
 @pytest.mark.parametrize(
     ("partial", "truncates", "tracked"),
-    [(False, False, ("a", "b")), (False, True, ("a",)), (True, False, ("a",)), (True, True, ("a", "b"))],
+    [(False, True, ("a",)), (True, True, ("a", "b")), *examples.if_long((False, False, ("a", "b")), (True, False, ("a",)))],
 )
 def test_events_in_two_hundred_orders_and_batchings_give_one_history(
     sqlite_lake: Ledger, spark: SparkSession, partial: bool, truncates: bool, tracked: tuple[str, ...]

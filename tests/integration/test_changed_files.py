@@ -2,16 +2,18 @@
 
 from __future__ import annotations
 
-import signal
 from pathlib import Path
+from typing import TYPE_CHECKING
 
-import pytest
-
-from integration import children
+from integration import killing
+from integration.killing import Case
 from integration.loading import HEADER, error_of, only, orders, put, rows, run
 from lakeledger import Ledger, failpoints
 from lakeledger.pipelines.apply.exchange import candidates
 from lakeledger.sync import Target
+
+if TYPE_CHECKING:
+    from pyspark.sql import SparkSession
 
 REPLACE = orders(changed_files="replace")
 
@@ -72,17 +74,22 @@ def test_a_file_that_was_loaded_without_keys_is_refused_until_all_are_loaded_aga
     assert rows(lake.read("orders")) == [(4, "d", 4.5)]
 
 
-@pytest.mark.parametrize("point", [failpoints.IN_TRANSACTION, failpoints.AFTER_COMMIT])
-@pytest.mark.parametrize("url", ["sqlite"], indirect=True)
-def test_an_exchange_that_was_killed_is_right_after_the_next_run(lake: Ledger, url: str, tmp_path: Path, base: Path, point: str) -> None:
-    file = put(base / "orders/1.csv", f"{HEADER}1,a,1.5\n2,b,2.5\n")
-    put(base / "shop.yml", REPLACE)
-    run(lake, REPLACE, base)
-    put(file, f"{HEADER}2,b,9.5\n")
-    put(base / "orders/2.csv", f"{HEADER}3,c,3.5\n")
-    child = children.start(tmp_path / "child.log", "crash", url, str(tmp_path / "warehouse"), "async", str(base / "shop.yml"), point)
-    assert child.wait() == -signal.SIGKILL, child.errors
-    assert len(lake.tables.history("orders")) == 1 + (point == failpoints.AFTER_COMMIT)
-    run(lake, REPLACE, base)
-    assert rows(lake.read("orders")) == [(2, "b", 9.5), (3, "c", 3.5)]
-    assert len(lake.tables.history("orders")) == 2
+def test_an_exchange_that_was_killed_is_right_after_the_next_run(tmp_path: Path, spark: SparkSession) -> None:
+    known = killing.cases("sqlite", tmp_path, "async", [failpoints.IN_TRANSACTION, failpoints.AFTER_COMMIT])
+
+    def begin(case: Case, lake: Ledger) -> None:
+        put(case.path, REPLACE)
+        file = put(case.path.parent / "orders/1.csv", f"{HEADER}1,a,1.5\n2,b,2.5\n")
+        run(lake, REPLACE, case.path.parent)
+        put(file, f"{HEADER}2,b,9.5\n")
+        put(case.path.parent / "orders/2.csv", f"{HEADER}3,c,3.5\n")
+
+    def check(case: Case, lake: Ledger) -> None:
+        assert len(lake.tables.history("orders")) == 1 + (case.point == failpoints.AFTER_COMMIT)
+        run(lake, REPLACE, case.path.parent)
+        assert rows(lake.read("orders")) == [(2, "b", 9.5), (3, "c", 3.5)]
+        assert len(lake.tables.history("orders")) == 2
+
+    killing.of_each(known, spark, begin)
+    killing.kill(tmp_path / "child.log", "crash", known)
+    killing.of_each(known, spark, check)

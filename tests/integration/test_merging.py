@@ -13,6 +13,7 @@ import pytest
 from hypothesis import HealthCheck, Phase, given, settings
 from hypothesis import strategies as st
 
+import examples
 import lakeledger
 from integration.frames import FORMATS, WEIRD, conf, rows, stored
 from lakeledger import Conflict, Invalid, Ledger, NotFound, failpoints
@@ -432,9 +433,9 @@ def test_whoever_is_always_too_late_gives_way(sqlite_lake: Ledger, spark: SparkS
     assert sqlite_lake.read("t").count() == 3
 
 
-@pytest.mark.parametrize("table", [f"t{number}" for number in range(2)])
+@pytest.mark.parametrize("table", [f"t{number}" for number in range(examples.rounds(1, 5))])
 def test_two_at_once_that_merge_the_same_keys_are_as_if_one_came_after_the_other(lake: Ledger, spark: SparkSession, table: str) -> None:
-    """Five times in each of four tables: the first time both make the table."""
+    """Five times in each table: the first time both make the table."""
     with ThreadPoolExecutor(2) as pool:
         for number in range(5):
             both = threading.Barrier(2)

@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING, Any
 from hypothesis import HealthCheck, Phase, given, settings
 from hypothesis import strategies as st
 
+import examples
 from integration.judging import NAMES, ROWS, SCHEMA, Row, is_unexpected, rules
 from lakeledger import Ledger
 from lakeledger.quality import Expectation, Suite
@@ -35,7 +36,9 @@ def distinct(declared: list[dict[str, Any]]) -> Suite:
     return Suite.of("rules", [{**each, "name": f"rule {number}"} for number, each in enumerate(declared)])
 
 
-@settings(max_examples=25, deadline=None, derandomize=True, phases=[Phase.generate], suppress_health_check=list(HealthCheck))
+@settings(
+    max_examples=examples.rounds(10, 60), deadline=None, derandomize=True, phases=[Phase.generate], suppress_health_check=list(HealthCheck)
+)
 @given(declared=st.lists(rules(), min_size=4, max_size=12), rows=ROWS)
 def test_counts_are_what_plain_python_counts(sqlite_lake: Ledger, declared: list[dict[str, Any]], rows: list[Row]) -> None:
     assert sqlite_lake.spark.conf.get("spark.sql.ansi.enabled") == "true"
@@ -46,7 +49,9 @@ def test_counts_are_what_plain_python_counts(sqlite_lake: Ledger, declared: list
     assert [(check.unexpected_count, check.error) for check in found.checks] == [(count, None) for count in counts]
 
 
-@settings(max_examples=5, deadline=None, derandomize=True, phases=[Phase.generate], suppress_health_check=list(HealthCheck))
+@settings(
+    max_examples=examples.rounds(3, 12), deadline=None, derandomize=True, phases=[Phase.generate], suppress_health_check=list(HealthCheck)
+)
 @given(declared=st.lists(rules(), min_size=1, max_size=4), rows=ROWS)
 def test_each_row_is_on_one_side_with_all_its_reasons(sqlite_lake: Ledger, declared: list[dict[str, Any]], rows: list[Row]) -> None:
     suite = distinct(declared)
