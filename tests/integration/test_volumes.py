@@ -90,7 +90,7 @@ def test_the_volume_of_a_load_is_judged_in_its_commit(lake: Ledger, base: Path) 
 
 
 def test_a_declared_policy_refuses_an_unusual_load_and_keeps_why(sqlite_lake: Ledger, base: Path) -> None:
-    document = declared(volume="{band: fail}")
+    document = declared(volume="{band: fail}", quality="{expectations: [not_null: id]}")
     deliver(base, "1", 100)
     loaded(sqlite_lake, base, document)
     with_history(sqlite_lake)
@@ -102,6 +102,8 @@ def test_a_declared_policy_refuses_an_unusual_load_and_keeps_why(sqlite_lake: Le
     assert (sqlite_lake.tables.get(ORDERS), sqlite_lake.positions.list()) == before
     kept = last_volume(sqlite_lake)
     assert (kept.payload["load"], kept.payload["rows"], kept.quality and kept.quality["status"]) == ("refused", 1000, "fail")
+    judged = [(each.overall_status, each.is_visible) for each in sqlite_lake.quality.history(ORDERS)]
+    assert judged == [("PASS", False), ("PASS", True)]  # its rows were looked at, and nobody sees them
     assert loaded(sqlite_lake, base, document).status == Status.FAILED
     sqlite_lake.bands.accept(ORDERS, kept.record_id, "the new shop is open")
     assert loaded(sqlite_lake, base, document).status == Status.COMPLETED
