@@ -208,7 +208,8 @@ def _settings(folder: Path, warehouse: str | None) -> Settings:
     settings = config.read_file(folder / config.FILE_NAME)
     if warehouse and config.Settings(warehouse=warehouse).warehouse_uri != settings.warehouse_uri:
         raise Invalid(f"the shop in {folder} has its tables in {settings.warehouse_uri}: choose another --folder for {warehouse}")
-    return replace(settings, s3=config.s3_from(os.environ, settings.s3))
+    # A month in a minute: what ran is shown at its end, and tables of it would only be in the way.
+    return replace(settings, s3=config.s3_from(os.environ, settings.s3), mirror=replace(settings.mirror, enabled=False))
 
 
 def _read_files(ledger: Ledger) -> set[str]:
