@@ -19,12 +19,14 @@ from lakeledger.tables.warehouse import Warehouse
 if TYPE_CHECKING:
     from lakeledger.adoption import Adoption
     from lakeledger.batches import Batches
+    from lakeledger.collecting import Collectors
     from lakeledger.columns import Columns
     from lakeledger.delta_publishing import DeltaPublisher
     from lakeledger.events import Changes
     from lakeledger.events.astha import Astha
     from lakeledger.events.operations import Events
     from lakeledger.events.subscribers import Factory
+    from lakeledger.insights import Insights
     from lakeledger.maintenance.maintain import Maintenance
     from lakeledger.maintenance.pins import Pin
     from lakeledger.maintenance.repair import Repair
@@ -32,6 +34,7 @@ if TYPE_CHECKING:
     from lakeledger.pipelines import Context
     from lakeledger.pipelines.streaming.writer import StreamWriter
     from lakeledger.publishing import Publisher
+    from lakeledger.quality import SuiteResult
     from lakeledger.quality.bands.slice import Bands
     from lakeledger.quality.freshness import Freshnesses
     from lakeledger.recon import Recon
@@ -56,6 +59,7 @@ class Slices:
     _fence: Callable[..., Fence | None]
     run: Callable[..., ActiveRun]
     context: Callable[[], Context]
+    check: Callable[..., SuiteResult]
 
     def _wire(self, store: Store, worker: Worker) -> None:
         self.store = store
@@ -243,6 +247,23 @@ class Slices:
                 )
                 self.at_close(self._records.close)
             return self._records
+
+    @property
+    def collectors(self) -> Collectors:
+        """What says facts about tables and sources when it is asked: schemas, statistics, differences, checks."""
+        from lakeledger.collecting import Collectors
+
+        return Collectors(
+            self.store, lambda: self.records, lambda: self.context().spark, self.check, lambda each: self.recon.run(each, now=True)
+        )
+
+    @property
+    def insights(self) -> Insights:
+        """What follows from what is known: plans, gates, trends, adherence and lineage."""
+        from lakeledger.insights import Insights
+        from lakeledger.runs import user_name
+
+        return Insights(self.store, lambda: self.records, user_name())
 
     @property
     def bands(self) -> Bands:

@@ -147,6 +147,7 @@ class Project:
             "records history": (["silver.orders", "ingestion_volume"], set()),
             "records query": (["--where", "payload.rows>=1"], set()),
             "records tail": ([], set()),
+            "records collect": ([], set()),
             "records emit": (["facts.jsonl"], set()),
             "records replay": ([], set()),
             "records compact": ([], set()),

@@ -14,6 +14,7 @@ from lakeledger import codec
 from lakeledger.cli import PARTLY_FAILED, show
 from lakeledger.cli.feed import told
 from lakeledger.cli.options import Duration, Options, moment_of, paged, shared
+from lakeledger.cli.records_collect import collect
 from lakeledger.cli.stopping import when_told
 from lakeledger.errors import Invalid
 
@@ -35,6 +36,9 @@ UNTIL = click.option("--until", metavar="TIME", help="Only facts of before this 
 @click.group()
 def records() -> None:
     """What is known: facts about tables, written by whoever learned them."""
+
+
+records.add_command(collect)
 
 
 @records.command("list")
