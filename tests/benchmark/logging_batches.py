@@ -23,7 +23,9 @@ def its_environment() -> Path | None:
     uv = Path(sys.executable).with_name("uv")
     try:
         subprocess.run([uv, "venv", "--quiet", ITS_ENVIRONMENT], check=True)
-        subprocess.run([uv, "pip", "install", "--quiet", "--python", python, ITS_PACKAGE], check=True)
+        subprocess.run(
+            [uv, "pip", "install", "--quiet", "--python", python, ITS_PACKAGE, "sqlalchemy<2.1"], check=True
+        )  # it knows no later
     except (OSError, subprocess.CalledProcessError):
         return None
     return python

@@ -209,6 +209,7 @@ HOT = [
         after_at=NOW,
         after_seq=7,
     ),
+    hot(records.any_file, "record_files_by_kind"),
     hot(records.moved, "moved_records_pkey(dedupe_key)", dedupe_keys=["a", "b"]),
     hot(records.files_of_kind, "record_files_by_kind(kind)", kind="k", since=NOW, until=NOW),
     hot(records.history, "metadata_records_by_kind(kind)", **PAGE, kind="k"),

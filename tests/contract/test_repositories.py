@@ -226,3 +226,20 @@ def test_a_repository_is_chosen_by_its_url(ledger: Ledger) -> None:
         records.open("mongo", ledger.store)
     with pytest.raises(Invalid, match="ftp:// is not supported as a place for files"):
         records.open("ftp://host/folder", ledger.store)
+
+
+def test_whoever_follows_the_log_misses_nothing_of_writers_at_the_same_time(kept: MetadataRepository) -> None:
+    """A place that was read is never filled in behind: places are in the order of commits, not of beginnings."""
+    writers = [
+        threading.Thread(target=lambda first=first: [kept.store(fact(first + each)) for each in range(15)]) for first in (0, 100, 200)
+    ]
+    heard: list[MetadataRecord] = []
+    for each in writers:
+        each.start()
+    while True:
+        over = not any(each.is_alive() for each in writers)
+        heard += kept.log(heard[-1].sequence or 0 if heard else 0)
+        if over:
+            break
+    assert heard == kept.log(limit=None)
+    assert sorted(numbers(heard)) == [*range(15), *range(100, 115), *range(200, 215)]

@@ -192,7 +192,7 @@ def emit(options: Options, file: TextIO) -> int | None:
     from lakeledger.records import MetadataRecord
 
     with options.open() as ledger:
-        done = ledger.records.emit_many([MetadataRecord.from_dict(each) for each in _documents(file)])
+        done = ledger.records.emit_many([MetadataRecord.from_dict(_new(each)) for each in _documents(file)])
     if options.as_json:
         show.print_json(vars(done))
     else:
@@ -322,6 +322,11 @@ def _documents(file: Iterable[str]) -> Iterator[dict[str, Any]]:
         if not isinstance(each, dict):
             raise Invalid(f"{str(each)[:80]!r} is no record: write an object with target, kind, payload and producer_id")
         yield each
+
+
+def _new(document: dict[str, Any]) -> dict[str, Any]:
+    """A record that was printed elsewhere has a place and an id of its own here."""
+    return {name: value for name, value in document.items() if name not in ("record_id", "sequence")}
 
 
 def _object(line: str, number: int) -> Any:

@@ -7,6 +7,7 @@ import re
 from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import InitVar, dataclass, field, replace
 from datetime import UTC, datetime
+from functools import lru_cache
 from itertools import islice
 from typing import Any
 
@@ -36,12 +37,19 @@ class MetadataTarget:
     @property
     def name_key(self) -> str | None:
         """What its table is matched by; None if it is no table."""
-        return table_key(f"{self.schema}.{self.table}" if self.schema else self.table) if self.table else None
+        return _keys(self.source_id, self.schema, self.table)[0]
 
     @property
     def key(self) -> str:
         """What the target itself is matched by: its source and its table, or its schema."""
-        return f"{self.source_id}|{self.name_key or (codec.fold(self.schema) + '.' if self.schema else '')}"
+        return _keys(self.source_id, self.schema, self.table)[1]
+
+
+@lru_cache(maxsize=10_000)
+def _keys(source_id: str, schema: str | None, table: str | None) -> tuple[str | None, str]:
+    """What a table is matched by, and what its target is: many records are about the same one."""
+    name_key = table_key(f"{schema}.{table}" if schema else table) if table else None
+    return name_key, f"{source_id}|{name_key or (codec.fold(schema) + '.' if schema else '')}"
 
 
 @dataclass(frozen=True)

@@ -177,3 +177,6 @@ select * from metadata_records
 
 -- name: all_files
 select * from record_files where tenant_id = :tenant_id order by kind, last_at, record_file_id
+
+-- name: any_file
+select record_file_id from record_files where tenant_id = :tenant_id limit 1

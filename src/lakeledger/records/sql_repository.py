@@ -20,7 +20,7 @@ from lakeledger.records.query import MetadataQuery
 from lakeledger.records.store import NEWEST, sql
 
 # A writer of the tenant waits for at most so many: a fraction of a second.
-CHUNK = 2_000
+CHUNK = 5_000
 
 
 def _nowhere() -> Storage:

@@ -32,6 +32,8 @@ def add(tx: Transaction, record: MetadataRecord) -> str:
 
 def add_rows(tx: Transaction, rows: Sequence[Row]) -> int:
     """Store facts, as `columns` gives them, in their order; how many were new. Those that were moved to files are not."""
+    if tx.one(sql.any_file) is None:
+        return tx.many(sql.add_record, rows)
     known = {row["dedupe_key"] for row in tx.all(sql.moved, dedupe_keys=[row["dedupe_key"] for row in rows])}
     return tx.many(sql.add_record, [row for row in rows if row["dedupe_key"] not in known])
 
@@ -162,7 +164,7 @@ def _json(document: dict[str, Any]) -> str:
 
 
 def of_row(row: Row) -> MetadataRecord:
-    """A row as a record. It was checked when it was made: setting its parts at once takes a quarter of the time."""
+    """A row as a record. It was checked when it was made: setting its parts at once is quicker than its constructor."""
     target, context, record = object.__new__(MetadataTarget), object.__new__(MetadataContext), object.__new__(MetadataRecord)
     vars(target).update(source_id=row["source_id"], schema=row["schema_name"], table=row["table_name"], extras=row["target_extras"])
     vars(context).update(job_id=row["job_id"], run_id=row["run_id"], namespace=row["namespace"], extras=row["context_extras"])

@@ -30,7 +30,6 @@ create index metadata_records_by_kind on metadata_records (tenant_id, kind, prod
 create index metadata_records_by_table on metadata_records (tenant_id, kind, name_key, produced_at desc, seq desc);
 create index metadata_records_by_target on metadata_records (tenant_id, kind, target_key, produced_at desc, seq desc);
 create index metadata_records_by_run on metadata_records (tenant_id, run_id, kind, produced_at desc, seq desc);
-create index metadata_records_by_window on metadata_records (tenant_id, kind, name_key, window_end) where window_end is not null;
 -- The last verdict about each table, of many records.
 create index metadata_records_judged on metadata_records (tenant_id, kind, name_key, produced_at desc, seq desc) where quality is not null;
 create unique index metadata_records_once on metadata_records (tenant_id, dedupe_key);

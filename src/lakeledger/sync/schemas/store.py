@@ -183,6 +183,7 @@ def _record(row: Row, at: datetime) -> MetadataRecord:
         producer_id=row["registered_by"],
         version=str(row["version"]),
         produced_at=at,
+        dedupe_key=f"{ARCHIVED}:{row['id']}",
         verbatim=True,  # Scrubbed when it was registered; a page of old versions must not be scrubbed inside a transaction.
     )
 
