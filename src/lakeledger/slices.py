@@ -18,6 +18,7 @@ from lakeledger.tables.warehouse import Warehouse
 
 if TYPE_CHECKING:
     from lakeledger.adoption import Adoption
+    from lakeledger.backfilling import Backfill
     from lakeledger.batches import Batches
     from lakeledger.collecting import Collectors
     from lakeledger.columns import Columns
@@ -256,6 +257,13 @@ class Slices:
         return Collectors(
             self.store, lambda: self.records, lambda: self.context().spark, self.check, lambda each: self.recon.run(each, now=True)
         )
+
+    @property
+    def backfill(self) -> Backfill:
+        """What brings history from before to the records."""
+        from lakeledger.backfilling import Backfill
+
+        return Backfill(self.store, lambda: self.records)
 
     @property
     def insights(self) -> Insights:

@@ -141,6 +141,10 @@ def test_the_guide_to_insights_runs(tmp_path: Path, monkeypatch: pytest.MonkeyPa
     run_page("docs/guides/insights.md", tmp_path, monkeypatch)
 
 
+def test_the_guide_to_backfills_runs(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    run_page("docs/guides/backfill.md", tmp_path, monkeypatch)
+
+
 def test_the_sql_of_the_guides_to_records_and_insights_runs(postgres: Server, postgres_ledgers: PostgresLedgers) -> None:
     schema = postgres_ledgers.take()
     with psycopg.connect(postgres.url(schema=schema)) as connection:

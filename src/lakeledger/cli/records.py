@@ -14,6 +14,7 @@ from lakeledger import codec
 from lakeledger.cli import PARTLY_FAILED, show
 from lakeledger.cli.feed import told
 from lakeledger.cli.options import Duration, Options, moment_of, paged, shared
+from lakeledger.cli.records_backfill import backfill
 from lakeledger.cli.records_collect import collect
 from lakeledger.cli.stopping import when_told
 from lakeledger.errors import Invalid
@@ -39,6 +40,7 @@ def records() -> None:
 
 
 records.add_command(collect)
+records.add_command(backfill)
 
 
 @records.command("list")
