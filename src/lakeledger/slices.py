@@ -20,6 +20,7 @@ if TYPE_CHECKING:
     from lakeledger.adoption import Adoption
     from lakeledger.backfilling import Backfill
     from lakeledger.batches import Batches
+    from lakeledger.bus.subscribing import BusDelivery
     from lakeledger.collecting import Collectors
     from lakeledger.columns import Columns
     from lakeledger.delta_publishing import DeltaPublisher
@@ -39,7 +40,9 @@ if TYPE_CHECKING:
     from lakeledger.quality.bands.slice import Bands
     from lakeledger.quality.freshness import Freshnesses
     from lakeledger.recon import Recon
-    from lakeledger.records.slice import Records
+    from lakeledger.records import MetadataRecord
+    from lakeledger.records.producing import Emitted
+    from lakeledger.records.slice import Bus, Records
     from lakeledger.runs import ActiveRun, Fence, Heartbeats
     from lakeledger.sync import Capture, DeadLetters, Errors, Positions, Schemas
     from lakeledger.tables import DeltaPublication, Publication, Tables
@@ -245,6 +248,7 @@ class Slices:
                     quarantine,
                     lambda: f"{self._warehouse.path()}/_records",
                     self.settings.retention.records_days,
+                    _open_bus,
                 )
                 self.at_close(self._records.close)
             return self._records
@@ -256,6 +260,16 @@ class Slices:
 
         return Collectors(
             self.store, lambda: self.records, lambda: self.context().spark, self.check, lambda each: self.recon.run(each, now=True)
+        )
+
+    @property
+    def bus(self) -> BusDelivery:
+        """What brings records to subscribers of their log, and from and to Kafka."""
+        from lakeledger.bus.subscribing import BusDelivery
+
+        failures = self.sync.background
+        return BusDelivery(
+            self.store, lambda: self.records, lambda: self.positions, lambda: self.dead_letters, lambda: failures("bus", "subscribers")
         )
 
     @property
@@ -326,3 +340,9 @@ class Slices:
         made = Astha(self.store, self.worker, self.for_tenant, factories, self.settings.astha, failures, tell)
         self._threads.add(made)
         return made
+
+
+def _open_bus(url: str, store: Callable[[Sequence[MetadataRecord]], Emitted], options: Mapping[str, str]) -> Bus:
+    from lakeledger import bus
+
+    return bus.open(url, store, options)
