@@ -96,6 +96,7 @@ def test_a_partition_is_the_shortest_period_that_fills_a_file() -> None:
     assert [period(share * PART_BYTES) for share in (1.5, 0.1, 0.001)] == [("day", "day"), ("day", "month"), ("day", "year")]
     assert partitioning(columns, rows, PART_BYTES, 5.0).column is None
     assert partitioning(columns[:1], rows, big, 5.0).why == "no column is a date or a time"
+    assert partitioning(columns, 0, 0, None).why.startswith("the table has 0 bytes"), "nothing is not unknown"
     assert partitioning(columns, None, None, None).why.startswith("how big the table is, is not known")
 
 

@@ -152,7 +152,7 @@ def _runtime(found: Sequence[Entry]) -> dict[str, Any] | None:
     times = [each.at for each in found if each.at]
     span = round((max(times) - min(times)).total_seconds() * 1000) if times else 0
     duration = said[-1] if said else span or sum(int(each.facts.get("duration_ms") or 0) for each in found)
-    if not duration:
+    if not duration and not said:
         return None
     events = sum("retry" in str(each.facts.get("event") or "") for each in found)
     told = max((int(each.facts.get("retries") or 0) for each in found), default=0)

@@ -57,9 +57,9 @@ class Insights:
         found = self.gate(source)
         if found.is_open:
             raise NotFound(f"nothing blocks {found.name}: the latest difference of its catalog breaks nothing, or was accepted")
-        record = gates.acceptance(found, by or self._actor, reason, until)
-        self._records().emit(record)
-        return record
+        records = self._records()
+        record = gates.acceptance(found, by or self._actor, reason, until, records.context("schema accept"))
+        return records.store(record) or record  # never by a bus: the next load asks at once
 
     def trends(
         self,

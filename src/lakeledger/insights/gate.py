@@ -83,7 +83,7 @@ def gate(known: Latest, target: MetadataTarget, now: datetime | None = None) -> 
     return Gate(target, is_open, diff, decided)
 
 
-def acceptance(closed: Gate, by: str, reason: str | None, until: datetime | str | None) -> MetadataRecord:
+def acceptance(closed: Gate, by: str, reason: str | None, until: datetime | str | None, context: MetadataContext) -> MetadataRecord:
     """The record that lets loads go on with what closed a gate. Raises Invalid for a time that is over."""
     end = codec.to_moment(until) if until is not None else None
     if end is not None and end <= clock.now():
@@ -97,7 +97,7 @@ def acceptance(closed: Gate, by: str, reason: str | None, until: datetime | str 
         "reason": scrub(reason) if reason else None,
         "until": codec.to_text(end) if end else None,
     }
-    return MetadataRecord(closed.target, MetadataContext(), ACCEPTANCE, payload, PRODUCER, SCHEMA_VERSION)
+    return MetadataRecord(closed.target, context, ACCEPTANCE, payload, PRODUCER, SCHEMA_VERSION)
 
 
 def _is_about(decided: MetadataRecord, diff: MetadataRecord) -> bool:

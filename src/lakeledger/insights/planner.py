@@ -105,7 +105,7 @@ def partitioning(
     columns: Sequence[dict[str, Any]], table_rows: int | None, table_bytes: int | None, rows_per_day: float | None
 ) -> Partitioning:
     """By which time a table may be partitioned: the shortest period that fills a file of the usual size."""
-    if not table_bytes or not table_rows:
+    if table_bytes is None or table_rows is None:
         return Partitioning(None, None, "how big the table is, is not known: collect its statistics")
     if table_bytes < 2 * PART_BYTES:
         return Partitioning(None, None, f"the table has {table_bytes:,} bytes: less than two files of {PART_BYTES:,}")
@@ -114,7 +114,7 @@ def partitioning(
         return Partitioning(None, None, "no column is a date or a time")
     if not rows_per_day:
         return Partitioning(column, "month", "how much comes in a day is not known; months are seldom too small")
-    daily = rows_per_day * table_bytes / table_rows
+    daily = rows_per_day * table_bytes / max(1, table_rows)
     period = next((name for name, days in _PERIODS.items() if daily * days >= PART_BYTES), "year")
     return Partitioning(column, period, f"about {round(daily):,} bytes come in a day: a {period} of them fills a file of {PART_BYTES:,}")
 
