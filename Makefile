@@ -24,7 +24,7 @@ test: .venv/.ready ## run every test, on SQLite, PostgreSQL and Spark
 
 kafka: .venv/.ready ## run the tests that need a Kafka broker, which they fetch and start
 	$(UV) pip install --quiet --python $(BIN)/python "confluent-kafka>=2.11"
-	$(BIN)/python -m pytest tests/integration/test_kafka.py -m kafka
+	$(BIN)/python -m pytest tests/integration/test_kafka.py tests/integration/test_kafka_bus.py -m kafka
 
 check: .venv/.ready ## lint, types, layers, and that the generated reference is current
 	$(BIN)/ruff format --check src tests docs examples

@@ -46,6 +46,12 @@ COMPACTED_KNOWN = "compacted_known"  # the Parquet file is known, and the record
 
 RECORDS = (RECORD_FILES, RECORD_CHUNK, COMPACTED_FILE, COMPACTED_KNOWN)
 
+BUS_TAKEN = "bus_taken"  # records are taken from a bus, and not stored
+BUS_STORED = "bus_stored"  # they are stored, and nobody was told
+BUS_HANDLED = "bus_handled"  # a subscriber has handled records, and its place is not noted
+
+BUS = (BUS_TAKEN, BUS_STORED, BUS_HANDLED)
+
 armed: dict[str, Callable[[str], None]] = {}
 
 

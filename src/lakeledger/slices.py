@@ -18,13 +18,17 @@ from lakeledger.tables.warehouse import Warehouse
 
 if TYPE_CHECKING:
     from lakeledger.adoption import Adoption
+    from lakeledger.backfilling import Backfill
     from lakeledger.batches import Batches
+    from lakeledger.bus.subscribing import BusDelivery
+    from lakeledger.collecting import Collectors
     from lakeledger.columns import Columns
     from lakeledger.delta_publishing import DeltaPublisher
     from lakeledger.events import Changes
     from lakeledger.events.astha import Astha
     from lakeledger.events.operations import Events
     from lakeledger.events.subscribers import Factory
+    from lakeledger.insights import Insights
     from lakeledger.maintenance.maintain import Maintenance
     from lakeledger.maintenance.mirror import Mirror
     from lakeledger.maintenance.pins import Pin
@@ -33,10 +37,13 @@ if TYPE_CHECKING:
     from lakeledger.pipelines import Context
     from lakeledger.pipelines.streaming.writer import StreamWriter
     from lakeledger.publishing import Publisher
+    from lakeledger.quality import SuiteResult
     from lakeledger.quality.bands.slice import Bands
     from lakeledger.quality.freshness import Freshnesses
     from lakeledger.recon import Recon
-    from lakeledger.records.slice import Records
+    from lakeledger.records import MetadataRecord
+    from lakeledger.records.producing import Emitted
+    from lakeledger.records.slice import Bus, Records
     from lakeledger.runs import ActiveRun, Fence, Heartbeats
     from lakeledger.sync import Capture, DeadLetters, Errors, Positions, Schemas
     from lakeledger.tables import DeltaPublication, Publication, Tables
@@ -57,6 +64,7 @@ class Slices:
     _fence: Callable[..., Fence | None]
     run: Callable[..., ActiveRun]
     context: Callable[[], Context]
+    check: Callable[..., SuiteResult]
 
     def _wire(self, store: Store, worker: Worker) -> None:
         self.store = store
@@ -253,9 +261,44 @@ class Slices:
                     quarantine,
                     lambda: f"{self._warehouse.path()}/_records",
                     self.settings.retention.records_days,
+                    _open_bus,
                 )
                 self.at_close(self._records.close)
             return self._records
+
+    @property
+    def collectors(self) -> Collectors:
+        """What says facts about tables and sources when it is asked: schemas, statistics, differences, checks."""
+        from lakeledger.collecting import Collectors
+
+        return Collectors(
+            self.store, lambda: self.records, lambda: self.context().spark, self.check, lambda each: self.recon.run(each, now=True)
+        )
+
+    @property
+    def bus(self) -> BusDelivery:
+        """What brings records to subscribers of their log, and from and to Kafka."""
+        from lakeledger.bus.subscribing import BusDelivery
+
+        failures = self.sync.background
+        return BusDelivery(
+            self.store, lambda: self.records, lambda: self.positions, lambda: self.dead_letters, lambda: failures("bus", "subscribers")
+        )
+
+    @property
+    def backfill(self) -> Backfill:
+        """What brings history from before to the records."""
+        from lakeledger.backfilling import Backfill
+
+        return Backfill(self.store, lambda: self.records)
+
+    @property
+    def insights(self) -> Insights:
+        """What follows from what is known: plans, gates, trends, adherence and lineage."""
+        from lakeledger.insights import Insights
+        from lakeledger.runs import user_name
+
+        return Insights(self.store, lambda: self.records, user_name())
 
     @property
     def bands(self) -> Bands:
@@ -310,3 +353,9 @@ class Slices:
         made = Astha(self.store, self.worker, self.for_tenant, factories, self.settings.astha, failures, tell)
         self._threads.add(made)
         return made
+
+
+def _open_bus(url: str, store: Callable[[Sequence[MetadataRecord]], Emitted], options: Mapping[str, str]) -> Bus:
+    from lakeledger import bus
+
+    return bus.open(url, store, options)

@@ -15,6 +15,9 @@ from typing import TYPE_CHECKING
 import psycopg
 import pytest
 
+import lakeledger
+from contract.making import append, new_file
+from empty_ledgers import PostgresLedgers
 from integration.source_database import need_driver
 from lakeledger.control import documents
 from postgres_server import Server
@@ -25,6 +28,7 @@ if TYPE_CHECKING:
 ROOT = Path(__file__).parents[2]
 PROGRAM = str(Path(sys.executable).parent / "lakeledger")
 NAMED = re.compile(r"# (\S+\.yaml)\n")
+SQL = re.compile(r"^```sql\n(.*?)^```", re.MULTILINE | re.DOTALL)
 BLOCK = re.compile(r"^```(python|console|yaml)\n(.*?)^```", re.MULTILINE | re.DOTALL)
 
 
@@ -132,6 +136,27 @@ def test_the_guide_to_a_lost_database_runs(spark: SparkSession, tmp_path: Path, 
 
 def test_the_guide_to_records_runs(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     run_page("docs/guides/records.md", tmp_path, monkeypatch)
+
+
+def test_the_guide_to_insights_runs(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.chdir(tmp_path)
+    with lakeledger.open() as ledger:
+        append(ledger, new_file("a", 10))
+    run_page("docs/guides/insights.md", tmp_path, monkeypatch)
+
+
+def test_the_guide_to_backfills_runs(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    run_page("docs/guides/backfill.md", tmp_path, monkeypatch)
+
+
+def test_the_sql_of_the_guides_to_records_and_insights_runs(postgres: Server, postgres_ledgers: PostgresLedgers) -> None:
+    schema = postgres_ledgers.take()
+    with psycopg.connect(postgres.url(schema=schema)) as connection:
+        for page in ("records", "insights"):
+            text = (ROOT / f"docs/guides/{page}.md").read_text()
+            for statement in (each for block in SQL.findall(text) for each in block.split(";") if each.strip()):
+                connection.execute(statement.encode())
+    postgres_ledgers.give_back(schema)
 
 
 def test_the_guide_to_merging_runs(spark: SparkSession, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:

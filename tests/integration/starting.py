@@ -149,10 +149,19 @@ class Project:
             "records history": (["silver.orders", "ingestion_volume"], set()),
             "records query": (["--where", "payload.rows>=1"], set()),
             "records tail": ([], set()),
+            "records collect": ([], set()),
+            "records backfill": (["--from", "inventory.yaml"], MODELS | YAML),
             "records emit": (["facts.jsonl"], set()),
             "records replay": ([], set()),
             "records compact": ([], set()),
             "records retention": ([], set()),
+            "insights plan": (["silver.orders"], set()),
+            "insights gate": (["shop.orders"], set()),
+            "insights trends": ([], set()),
+            "insights timeouts": ([], set()),
+            "insights sla": ([], set()),
+            "lineage up": (["silver.orders"], set()),
+            "lineage down": (["silver.orders"], set()),
             "kinds list": ([], set()),
             "kinds show": (["custom"], set()),
             "kinds register": (["visits", "visits.json"], set()),
@@ -180,6 +189,8 @@ def project(folder: Path, url: str = "sqlite:///lakeledger.db") -> Project:
     (folder / "suite.yaml").write_text(json.dumps(SUITE))
     (folder / "expectations.json").write_text(json.dumps(EXPECTATIONS))
     (folder / "facts.jsonl").write_text(json.dumps(FACT))
+    (folder / "inventory.yaml").write_text(json.dumps({"sources": [{"reader": "progress_log", "path": "progress.jsonl"}]}))
+    (folder / "progress.jsonl").write_text(json.dumps({"ts": "2024-01-10T05:00:00Z", "run_id": "1", "table": "orders", "rows": 5}))
     (folder / "visits.json").write_text(json.dumps({"type": "object"}))
     with lakeledger.open() as ledger:
         made = append(ledger, new_file("a.parquet"))

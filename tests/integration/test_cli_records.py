@@ -61,7 +61,7 @@ def test_the_log_is_tailed_from_a_place(place: list[str]) -> None:
 
 def test_facts_are_emitted_once_and_those_of_no_kind_wait(place: list[str], tmp_path: Path) -> None:
     told = {**document(1), "produced_at": "2026-01-01T00:00:00Z"}
-    assert answer("records", "emit", *place, stdin=json.dumps(told)) == {"stored": 1, "duplicates": 0, "quarantined": 0}
+    assert answer("records", "emit", *place, stdin=json.dumps(told)) == {"stored": 1, "duplicates": 0, "quarantined": 0, "published": 0}
     assert answer("records", "emit", *place, stdin=f"{json.dumps(told)}\n{json.dumps(document(2))}\n")["stored"] == 1
     assert answer("kinds", "policy", "quarantine", *place) == {"policy": "quarantine"}
     assert answer("records", "emit", *place, stdin=json.dumps([document(3, "visits")]), code=3)["quarantined"] == 1
@@ -77,7 +77,7 @@ def test_facts_are_emitted_once_and_those_of_no_kind_wait(place: list[str], tmp_
 
 def test_kinds_are_shown_and_checked(place: list[str], tmp_path: Path) -> None:
     listed = answer("kinds", "list", *place)
-    assert (listed["policy"], len(listed["kinds"])) == ("open", 10)
+    assert (listed["policy"], len(listed["kinds"])) == ("open", 11)
     assert answer("kinds", "show", "recon_result", *place)["kind"]["schema"]["title"] == "Reconciliation result"
     (tmp_path / "custom.json").write_text(json.dumps(SCHEMA))
     assert "not backward-compatible" in shown("kinds", "check", "custom", str(tmp_path / "custom.json"), *place, code=1)

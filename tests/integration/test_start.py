@@ -18,7 +18,7 @@ pytestmark = pytest.mark.usefixtures("quiet")
 # What runs pipelines, or waits for them; and what asks Spark's resolver.
 ON_SPARK = {"demo", "run", "scheduler", "monitor", "jars fetch", "quality check", "quality try", "recon run"}
 # What goes on until it is told to end.
-UNTIL_TOLD = {"astha"}
+UNTIL_TOLD = {"astha", "records send", "records receive"}
 # What looks at files: pyarrow reads from every store.
 ON_FILES = {
     *("tables sweep", "tables verify", "tables publish", "tables read-with", "tables register"),

@@ -37,6 +37,8 @@ COMMANDS = {
     "freshness": ("lakeledger.cli.freshness:freshness", "How fresh tables are: which are late or silent."),
     "recon": ("lakeledger.cli.recon:recon", "Whether two copies of the same rows agree: run, explain, history."),
     "records": ("lakeledger.cli.records:records", "What is known: facts about tables; emit, find, tail, compact."),
+    "insights": ("lakeledger.cli.insights:insights", "What follows from facts: plans, gates, trends, timeouts, SLAs."),
+    "lineage": ("lakeledger.cli.lineage:lineage", "Where rows came from, and what was made of them: up, down."),
     "kinds": ("lakeledger.cli.kinds:kinds", "What records look like: kinds, versions, policy."),
     "changes": ("lakeledger.cli.feed:changes", "What changed, in the order of commits."),
     "astha": ("lakeledger.cli.events:astha", "Deliver changes to their subscribers."),

@@ -14,6 +14,9 @@ from lakeledger import codec
 from lakeledger.cli import PARTLY_FAILED, show
 from lakeledger.cli.feed import told
 from lakeledger.cli.options import Duration, Options, moment_of, paged, shared
+from lakeledger.cli.records_backfill import backfill
+from lakeledger.cli.records_bus import receive, send
+from lakeledger.cli.records_collect import collect
 from lakeledger.cli.stopping import when_told
 from lakeledger.errors import Invalid
 
@@ -35,6 +38,12 @@ UNTIL = click.option("--until", metavar="TIME", help="Only facts of before this 
 @click.group()
 def records() -> None:
     """What is known: facts about tables, written by whoever learned them."""
+
+
+records.add_command(collect)
+records.add_command(backfill)
+records.add_command(send)
+records.add_command(receive)
 
 
 @records.command("list")
@@ -177,7 +186,7 @@ NEWEST = 20
 
 @records.command()
 @click.argument("file", type=click.File(encoding="utf-8"), default="-")
-@shared('{"stored", "duplicates", "quarantined"}')
+@shared('{"stored", "duplicates", "quarantined", "published"}')
 def emit(options: Options, file: TextIO) -> int | None:
     """Keep facts: a JSON object, a list of them, or JSON Lines, from a FILE or from stdin. The same fact twice is one.
 
@@ -192,7 +201,8 @@ def emit(options: Options, file: TextIO) -> int | None:
     if options.as_json:
         show.print_json(vars(done))
     else:
-        click.echo(f"{show.plural(done.stored, 'record')} stored, {done.duplicates} known already, {done.quarantined} set aside")
+        sent = f", {done.published} published" if done.published else ""
+        click.echo(f"{show.plural(done.stored, 'record')} stored, {done.duplicates} known already, {done.quarantined} set aside{sent}")
         if done.quarantined:
             show.print_next(options.command("dlq list --schema records"))
     return PARTLY_FAILED if done.quarantined else None

@@ -5,6 +5,7 @@ from __future__ import annotations
 import json
 import shlex
 from collections.abc import Sequence
+from typing import TYPE_CHECKING
 
 import click
 
@@ -17,6 +18,9 @@ from lakeledger.config import suggest
 from lakeledger.errors import Invalid, NotFound
 from lakeledger.sync import Policy, SchemaDefinition, Schemas, SchemaVersion, Source, Verdict, parse_source
 from lakeledger.sync.schemas import BlockedChange, Column, from_spark
+
+if TYPE_CHECKING:
+    from lakeledger.records import MetadataRecord
 
 MAX_VERSION = 2**63 - 1
 VERSION = click.IntRange(1, MAX_VERSION)
@@ -144,23 +148,52 @@ def diff(options: Options, table: str, from_version: int, to_version: int | None
 @schema.command()
 @click.argument("source")
 @click.option("--reason", metavar="TEXT", help="Why; kept with who accepted it and when.")
-@shared('{"accepted": [row of schema_changes]}')
-def accept(options: Options, source: str, reason: str | None) -> None:
-    """Let the next load of SOURCE go on with the changes that block it.
+@click.option(
+    "--until", metavar="TIME", help="For what collectors found: let loads go on until this time only, as in 2026-02-01T00:00:00Z."
+)
+@shared('{"accepted": [row of schema_changes], "gate": {"target", "payload"} or null}')
+def accept(options: Options, source: str, reason: str | None, until: str | None) -> None:
+    """Let the next load of SOURCE go on with the changes that block it: those that a load met, and those that collectors found.
 
     Says what becomes of the table: a dropped column is NULL from then on, one of another type keeps what it has under another name.
 
       lakeledger schema accept shop.orders --reason "the shop dropped it"
+      lakeledger schema accept shop.orders --reason "until the migration" --until 2026-02-01T00:00:00Z
     """
     with options.open() as ledger:
-        accepted = Schemas(ledger.store, operator()).accept(_blocked(ledger, source), reason)
+        opened = _open_gate(ledger, source, reason, until)
+        accepted = _accept_blocked(ledger, source, reason, must_be=opened is None)
     if options.as_json:
-        show.print_json({"accepted": accepted})
+        show.print_json({"accepted": accepted, "gate": {"target": opened.target.name, "payload": opened.payload} if opened else None})
         return
-    show.print_text(f"accepted for {accepted[0].name}: {show.plural(len(accepted), 'change')}", "green")
-    for each in accepted:
-        show.print_text(f"  {each.change['words']}: it {each.effect}")
-    show.print_next(options.command(f"schema show {shlex.quote(source)}"))
+    if opened:
+        for each in opened.payload["changes"]:
+            show.print_text(f"  {each.get('words') or each['change']}")
+        show.print_text(f"loads of {opened.target.name} may start{f' until {until}' if until else ''}", "green")
+    if accepted:
+        show.print_text(f"accepted for {accepted[0].name}: {show.plural(len(accepted), 'change')}", "green")
+    for change in accepted:
+        show.print_text(f"  {change.change['words']}: it {change.effect}")
+    show.print_next(options.command(f"schema show {shlex.quote(source)}") if accepted else options.command("run"))
+
+
+def _open_gate(ledger: Ledger, source: str, reason: str | None, until: str | None) -> MetadataRecord | None:
+    """The decision that lets loads of the source start, if collectors found what keeps them from it."""
+    if "." not in source or ledger.insights.gate(source).is_open:
+        if until is not None:
+            raise NotFound(f"no gate of {source} is closed: --until is for what collectors found (`lakeledger insights gate {source}`)")
+        return None
+    return ledger.insights.accept(source, reason, until=until, by=operator())
+
+
+def _accept_blocked(ledger: Ledger, source: str, reason: str | None, *, must_be: bool) -> Sequence[BlockedChange]:
+    """What the load itself met. Raises NotFound if something must be there and is not."""
+    try:
+        return Schemas(ledger.store, operator()).accept(_blocked(ledger, source), reason)
+    except NotFound:
+        if must_be:
+            raise
+        return []
 
 
 @schema.command()

@@ -136,7 +136,7 @@ _SECTIONS: dict[str, dict[str, Any]] = {
         "time_zone": str,
     },
     "mirror": {"enabled": bool, "every_seconds": _NUMBER, "schemas": str},
-    "records": {"repository": str, "cluster": str, "workspace": str, "orchestrator": str, "schedule": str},
+    "records": {"repository": str, "bus": str, "bus_options": dict, "cluster": str, "workspace": str, "orchestrator": str, "schedule": str},
     "subscribers": {},
     "capture": {"mask": list, "unmask": list, "record_bytes": int, "retry_seconds": _NUMBER, "retry_cap_seconds": _NUMBER},
 }
@@ -312,6 +312,8 @@ def read_file(path: Path) -> Settings:
         _check(path, sections[name], allowed or dict.fromkeys(sections[name], str), prefix=f"{name}.")
     if "conf" in sections["spark"]:
         sections["spark"]["conf"] = dict(_conf(sections["spark"]["conf"]))
+    if "bus_options" in sections["records"]:
+        sections["records"]["bus_options"] = dict(_conf(sections["records"]["bus_options"]))
     if "publish" in document:
         document["publish"] = _texts(path, "publish", document["publish"])
     for section, name in (("capture", "mask"), ("capture", "unmask"), ("spark", "jars")):
@@ -371,7 +373,7 @@ def _from_here(name: str, value: str) -> str:
 
 
 def _conf(table: Mapping[str, Any], prefix: str = "") -> Iterator[tuple[str, str]]:
-    """Spark's options as text. TOML reads an unquoted `spark.ui.enabled` as tables in tables."""
+    """Options of Spark, or of Kafka, as text. TOML reads an unquoted `spark.ui.enabled` as tables in tables."""
     for key, value in table.items():
         if isinstance(value, dict):
             yield from _conf(value, f"{prefix}{key}.")

@@ -212,6 +212,11 @@ class RecordSettings:
     repository: str = setting(
         "where they are kept: `sql`, in the ledger; `file:///folder`, `s3://bucket/folder` or another place for files", "sql"
     )
+    bus: str = setting(
+        "how emitted records travel to the repository: `none`, directly; `queue`, by a queue of the process; `kafka://host:9092/topic`",
+        "none",
+    )
+    bus_options: Mapping[str, str] = setting("options of Kafka's clients, as a table of strings: `security.protocol` …", dict, repr=False)
     cluster: str | None = setting("the cluster that records name; by default what Databricks, EMR or Dataproc say, else the machine", None)
     workspace: str | None = setting("the workspace that records name; by default what Databricks or Kubernetes say", None)
     orchestrator: str | None = setting("who starts the work; by default Airflow, Dagster, Prefect or Databricks, if they did", None)
@@ -220,6 +225,12 @@ class RecordSettings:
     def __post_init__(self) -> None:
         if not self.repository.strip():
             raise Invalid("records.repository cannot be empty: write sql, file:///folder or s3://bucket/folder")
+        if self.bus not in ("none", "queue") and not self.bus.startswith("kafka://"):
+            raise Invalid(f"records.bus must be none, queue or kafka://host:9092/topic, not {scrub(self.bus)!r}")
+        if scrub(self.bus) != self.bus:
+            raise Invalid(
+                f"records.bus {scrub(self.bus)} holds a password, which errors and pages would show: put it into records.bus_options"
+            )
         if scrub(self.repository) != self.repository:
             raise Invalid(f"records.repository {scrub(self.repository)} holds a password, which errors and pages would show: leave it out")
 

@@ -8,10 +8,11 @@ from datetime import datetime, timedelta
 from typing import Any
 
 from lakeledger import clock, codec
-from lakeledger.db import Transaction, pages
+from lakeledger.db import Row, Transaction, pages
 from lakeledger.db.pages import Page
 from lakeledger.db.queries import load
 from lakeledger.errors import NotFound
+from lakeledger.jobs import adherence
 from lakeledger.jobs.model import JobRun, LocalJob
 from lakeledger.runs import Run, Worker
 
@@ -44,7 +45,7 @@ def add(
         reason=reason,
         ended_at=due_at if skipped else None,
     )
-    return JobRun(**row) if row else None
+    return _settled(tx, row) if skipped else JobRun(**row) if row else None
 
 
 def get(tx: Transaction, id: str) -> JobRun:
@@ -96,7 +97,17 @@ def renew(tx: Transaction, run: JobRun, lease_seconds: float) -> bool:
 def finish(tx: Transaction, run: JobRun, status: str, at: datetime, reason: str | None = None, run_id: str | None = None) -> JobRun | None:
     """End a running attempt. None if it has ended already, or somebody took over."""
     row = tx.one(sql.finish, id=run.id, claim_token=run.claim_token, status=status, at=at, reason=reason or None, run_id=run_id)
-    return JobRun(**row) if row else None
+    return _settled(tx, row)
+
+
+def _settled(tx: Transaction, row: Row | None) -> JobRun | None:
+    """A run that has ended just now, or was skipped: how its due time was kept is known."""
+    if row is None:
+        return None
+    run, job = JobRun(**row), tx.one(sql.find_local, job_id=row["job_id"])
+    if job:
+        adherence.note(tx, LocalJob(**job), run)
+    return run
 
 
 def again(tx: Transaction, run: JobRun, start_after: datetime, reason: str, run_id: str | None = None, **counts: int) -> JobRun | None:
@@ -137,8 +148,7 @@ def lose(tx: Transaction, job: LocalJob, run: JobRun, at: datetime, reason: str,
 
 def cancel(tx: Transaction, id: str, reason: str, run_id: str | None = None) -> JobRun | None:
     """End a run that is queued or running. None if it has ended already."""
-    row = tx.one(sql.cancel, id=id, reason=reason, run_id=run_id)
-    return JobRun(**row) if row else None
+    return _settled(tx, tx.one(sql.cancel, id=id, reason=reason, run_id=run_id))
 
 
 def forget(tx: Transaction, before: datetime) -> int:

@@ -21,7 +21,7 @@ from lakeledger.background import Failures
 from lakeledger.config import S3Settings
 from lakeledger.db import Store, Transaction
 from lakeledger.errors import Conflict, LakeledgerError
-from lakeledger.jobs import queue, schedule, takeover, triggers
+from lakeledger.jobs import adherence, queue, schedule, takeover, triggers
 from lakeledger.jobs.local import get_job, sql
 from lakeledger.jobs.model import CONFIGURATION_ERRORS, ENDINGS, JobRun, LocalJob
 from lakeledger.jobs.triggers import Fired, TableVersion
@@ -274,6 +274,8 @@ class Scheduler:
                 due, full = cast("datetime", job.next_run_at), _is_full(job, counts) and not job.queues
                 missed = f"first of the times missed since {due:%Y-%m-%d %H:%M:%S} UTC" if self._was_late(job, due, at) else None
                 queue.add(tx, job.job_id, "schedule", due, BY_ITSELF, reason=_FULL if full else missed, skipped=full)
+                if missed:
+                    adherence.note_missed(tx, job, adherence.times_between(job, due, at), due)
                 tx.execute(sql.set_next_run, job_id=job.job_id, next_run_at=self._next_time(job, at))
 
     def _was_late(self, job: LocalJob, due: datetime, at: datetime) -> bool:

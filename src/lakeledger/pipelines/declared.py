@@ -12,6 +12,7 @@ from lakeledger.pipelines import Context, bad_rows
 from lakeledger.pipelines.apply import Mode, Write
 from lakeledger.pipelines.apply.changes import Changes
 from lakeledger.pipelines.checks.watching import checked
+from lakeledger.pipelines.gates import check_gate
 from lakeledger.pipelines.load import Loaded, load
 from lakeledger.pipelines.naming import Naming
 from lakeledger.pipelines.partitions import quote
@@ -27,6 +28,7 @@ from lakeledger.sync import Source as SourceName
 
 def load_declared(context: Context, module: str, declared: Declared) -> Loaded:
     """Carry out a source of a module as the context's step. Raises as `load`."""
+    check_gate(context, module, declared.source_id)
     fence = context.step.fence
     into = replace(declared_write(declared), source=SourceName(module, declared.source_id))
     limit, results = bad_rows_limit(declared), list[SuiteResult]()

@@ -12,19 +12,22 @@ from lakeledger.jobs import queue
 from lakeledger.jobs.scheduler import Due, Outcome
 from lakeledger.pipelines import Context
 from lakeledger.pipelines.config_version import config_version
+from lakeledger.pipelines.gates import all_closed
 from lakeledger.pipelines.runner import Progress, run_module
 from lakeledger.runs import ActiveRun, Status, cancelled
 from lakeledger.runs import store as run_log
 
 
 def run_due(context: Context, due: Due, progress: Progress = lambda _: None) -> Outcome:
-    """Run the job's module. One that was switched off since it was asked for is SKIPPED for good.
+    """Run the job's module. One that was switched off since it was asked for, or whose gates are all closed, is SKIPPED for good.
 
     Raises Invalid, or a retryable Conflict if the module is running already.
     """
     module = _module(due)
     if module.why_idle:
         return Outcome(None, Status.SKIPPED, module.why_idle, retryable=False)
+    if closed := all_closed(context, module):
+        return Outcome(None, Status.SKIPPED, closed, retryable=False)
     run: ActiveRun | None = None
     retryable = True
     begin = context.ledger.run(

@@ -52,6 +52,7 @@ class ProducerOutcome(StrEnum):
     """How asking a producer ended."""
 
     STORED = "stored"
+    PUBLISHED = "published"
     DUPLICATE = "duplicate"
     NO_RECORDS = "no_records"
     UNSUPPORTED_TARGET = "unsupported_target"
@@ -67,11 +68,12 @@ class ProducerOutcome(StrEnum):
 
 @dataclass(frozen=True)
 class Emitted:
-    """What became of records that were emitted together: stored, there already, or set aside as dead letters."""
+    """What became of records that were emitted together: stored, there already, set aside as dead letters, or on their way by a bus."""
 
     stored: int = 0
     duplicates: int = 0
     quarantined: int = 0
+    published: int = 0
 
 
 @dataclass(frozen=True)
@@ -132,10 +134,12 @@ class MetadataProducerRunner:
 
     def _stored(self, producer_id: str, request: MetadataRequest, records: Sequence[MetadataRecord]) -> ProducerResult:
         said = self._emit_many(records)
-        quarantined = getattr(said, "quarantined", 0)
-        emitted = Emitted(said.stored, said.duplicates, quarantined)
+        quarantined, published = getattr(said, "quarantined", 0), getattr(said, "published", 0)
+        emitted = Emitted(said.stored, said.duplicates, quarantined, published)
         if quarantined == len(records):
             outcome = ProducerOutcome.QUARANTINED
+        elif published:
+            outcome = ProducerOutcome.PUBLISHED
         elif not emitted.stored and not quarantined:
             outcome = ProducerOutcome.DUPLICATE
         else:

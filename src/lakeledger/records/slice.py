@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import threading
-from collections.abc import Callable, Iterable, Iterator
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import replace
 from datetime import datetime, timedelta
 from functools import cached_property
@@ -26,7 +26,7 @@ from lakeledger.records.registry import Kinds, Policy
 
 CHUNK = 10_000
 PAGE = 1_000
-LEDGER = "sql"
+LEDGER, DIRECTLY = "sql", "none"
 LOOK_SECONDS, POLL_SECONDS = 5.0, 0.2
 
 
@@ -37,6 +37,16 @@ class Quarantine(Protocol):
     def replay(
         self, store: Callable[[Iterable[MetadataRecord]], object], kind: str | None, limit: int | None, *, dry_run: bool
     ) -> object: ...
+
+
+class Bus(Protocol):
+    """What brings emitted records to the repository, if not they themselves."""
+
+    def publish(self, records: Sequence[MetadataRecord]) -> Emitted: ...
+    def close(self) -> None: ...
+
+
+OpenBus = Callable[[str, Callable[[Sequence[MetadataRecord]], Emitted], Mapping[str, str]], Bus]
 
 
 class Records:
@@ -51,6 +61,7 @@ class Records:
         quarantine: Quarantine | None = None,
         folder: Callable[[], str] | None = None,
         days: float = 90.0,
+        open_bus: OpenBus | None = None,
     ) -> None:
         self._store = store
         self._settings = settings or RecordSettings()
@@ -59,11 +70,24 @@ class Records:
         self._quarantine = quarantine
         self._folder = folder
         self._days = days
+        self._open_bus = open_bus
 
     @cached_property
     def repository(self) -> MaintainedRepository:
         """Where emitted records are kept, and read from."""
         return records.open(self._settings.repository, self._store, self._s3, self._folder)
+
+    @cached_property
+    def _bus(self) -> Bus | None:
+        """By what emitted records travel, if a setting says so; opened when the first one is emitted."""
+        if self._open_bus is None or self._settings.bus == DIRECTLY:
+            return None
+        return self._open_bus(self._settings.bus, self._kept, self._settings.bus_options)
+
+    @property
+    def bus_options(self) -> Mapping[str, str]:
+        """What Kafka's clients are given."""
+        return self._settings.bus_options
 
     @cached_property
     def _following(self) -> Following | None:
@@ -114,12 +138,19 @@ class Records:
         return MetadataRecord(about, context or self.context(), kind, payload, producer_id, **more)
 
     def emit(self, record: MetadataRecord) -> MetadataRecord | None:
-        """Keep a record; as it is kept, or None if it was set aside as a dead letter. Raises Invalid."""
-        return self.store(self._complete(record))
+        """Keep a record; as it is kept, or None if it was set aside as a dead letter. Raises Invalid.
+
+        By a bus it is published: then it is not lost, and has no place in the log yet that is known here.
+        """
+        made = self._complete(record)
+        if self._bus is None:
+            return self.store(made)
+        return made if self._published([made]).quarantined == 0 else None
 
     def emit_many(self, records: Iterable[MetadataRecord]) -> Emitted:
         """Keep many records, in their order. Should it fail, emit them again: each is kept once. Raises Invalid."""
-        return self.bulk_store(self._complete(record) for record in records)
+        made = (self._complete(record) for record in records)
+        return self.bulk_store(made) if self._bus is None else self._published(made)
 
     def produce(self, producer: MetadataProducer, request: MetadataRequest, *, must_succeed: bool = False) -> ProducerResult:
         """Ask a producer about a target, and keep what it says. Raises what it raises only if it must succeed."""
@@ -138,6 +169,29 @@ class Records:
             stored, duplicates = stored + done.stored, duplicates + done.duplicates
             quarantined += len(chunk) - len(accepted)
         return Emitted(stored, duplicates, quarantined)
+
+    def _published(self, records: Iterable[MetadataRecord]) -> Emitted:
+        """What became of records that went by the bus; they are checked at this door, too."""
+        total = Emitted()
+        for chunk in chunks(records, CHUNK):
+            accepted = self._accepted(chunk)
+            done = self._bus.publish(accepted) if self._bus and accepted else Emitted()
+            aside = len(chunk) - len(accepted)
+            total = Emitted(
+                total.stored + done.stored, total.duplicates + done.duplicates, total.quarantined + aside, total.published + done.published
+            )
+        return total
+
+    def _kept(self, records: Sequence[MetadataRecord]) -> Emitted:
+        """The repository's subscriber of the bus."""
+        done = self.repository.bulk_store(records)
+        return Emitted(done.stored, done.duplicates)
+
+    def set_aside(self, record: MetadataRecord, why: str) -> None:
+        """Keep a record as a dead letter, which `replay` stores once it can. Raises Invalid if there is no quarantine."""
+        if self._quarantine is None:
+            raise Invalid("these records have no quarantine: open them with a ledger")
+        self._quarantine.set_aside(record, why)
 
     def replay(self, kind: str | None = None, limit: int | None = None, *, dry_run: bool = True) -> Any:
         """Store what was set aside, of one kind or of all, now that its kind is registered; what is still refused waits on.
@@ -214,7 +268,9 @@ class Records:
         return gone
 
     def close(self) -> None:
-        """Let go of what the repository has open."""
+        """Let go of what the bus and the repository have open."""
+        if (bus := vars(self).pop("_bus", None)) is not None:
+            bus.close()
         if "repository" in vars(self):
             self.repository.close()
 

@@ -20,6 +20,7 @@ KINDS = (
     "schema_snapshot",
     "statistics_snapshot",
     "catalog_diff",
+    "schema_acceptance",
     "sla_adherence",
     "lineage",
     "custom",

@@ -163,9 +163,9 @@ class JdbcSource:
                 yield asks
             return
         if self.start_spark is None:
-            raise Invalid(f"{self._dialect.name} is asked through Spark: give JdbcSource(…, start_spark=lambda: ledger.spark)")
-        with reading_from(self._address, self._dialect, self._secrets):
-            yield SparkAsks(self.start_spark(), self._dialect, self._url, self._properties, self.config.types)
+            raise Invalid(f"{self.dialect.name} is asked through Spark: give JdbcSource(…, start_spark=lambda: ledger.spark)")
+        with reading_from(self._address, self.dialect, self._secrets):
+            yield SparkAsks(self.start_spark(), self.dialect, self._url, self._properties, self.config.types)
 
     def _columns(self, asks: Asks) -> list[Column]:
         there = asks.columns(self.rows)
@@ -195,7 +195,7 @@ class JdbcSource:
 
     def _found(self, asks: Asks, by: Sequence[Column], types: tuple[str, ...], mark_by: Watermark) -> Found:
         """The greatest watermark that there is, and how many rows have none."""
-        dialect, rows = self._dialect, f"{self.rows} {ALIAS}"
+        dialect, rows = self.dialect, f"{self.rows} {ALIAS}"
         present = [f"{self._column(column)} is not null" for column in by]
         texts = ", ".join(
             f"{dialect.text(type_, self._column(column))} as mark_{index}"
@@ -221,7 +221,7 @@ class JdbcSource:
         if column.order != INTEGER or not column.expression:
             why = f"partition_column {column.name} of {self._what} is {column.type}"
             raise Invalid(f"{why}: give a whole number that is read, such as the primary key")
-        name, text = self._column(column), self._dialect.text
+        name, text = self._column(column), self.dialect.text
         ends = asks.one(
             f"select {text(INTEGER, f'min({name})')} as low, {text(INTEGER, f'max({name})')} as high from {self.rows} {ALIAS}{where}"
         )
@@ -233,14 +233,14 @@ class JdbcSource:
 
     def _plan(self, columns: Sequence[Column], slice_: Slice | None, by: Sequence[Column], split: Split) -> Plan:
         read = [column for column in columns if column.expression]
-        names = [f"{column.expression.format(self._column(column))} as {self._dialect.quote(column.name)}" for column in read]
+        names = [f"{column.expression.format(self._column(column))} as {self.dialect.quote(column.name)}" for column in read]
         select = f"select {', '.join(names)} from {self.rows} {ALIAS}{self._where(slice_, by)}"
-        return Plan(select, read, predicates(split, self._dialect.quote))
+        return Plan(select, read, predicates(split, self.dialect.quote))
 
     def _where(self, slice_: Slice | None, by: Sequence[Column]) -> str:
         conditions = []
         if slice_:
-            types, dialect = slice_.types, self._dialect
+            types, dialect = slice_.types, self.dialect
             rendered = watermark.render(
                 slice_,
                 lambda index: dialect.ordered(types[index], self._column(by[index])),
@@ -256,7 +256,7 @@ class JdbcSource:
 
     @contextmanager
     def _frame(self, spark: SparkSession, plan: Plan) -> Iterator[DataFrame]:
-        with reading_from(self._address, self._dialect, self._secrets), self._instant(plan) as properties:
+        with reading_from(self._address, self.dialect, self._secrets), self._instant(plan) as properties:
             rows = f"({plan.select}) {ALIAS}"
             split = {"predicates": plan.predicates} if plan.predicates else {}
             yield _cast(spark.read.jdbc(self._url, rows, properties=properties, **split), plan.columns)
@@ -272,7 +272,8 @@ class JdbcSource:
     # What it is
 
     @property
-    def _dialect(self) -> dialects.Dialect:
+    def dialect(self) -> dialects.Dialect:
+        """How the database writes SQL."""
         return dialects.find(references.replace(self.config.url, {}))
 
     @property
@@ -286,7 +287,7 @@ class JdbcSource:
         """The table or the query as SQL reads from it."""
         if self.config.query is not None:
             return f"({self.config.query.strip().rstrip(';')})"
-        return ".".join(self._dialect.quote(part) for part in dialects.split_name(self.config.table or ""))
+        return ".".join(self.dialect.quote(part) for part in dialects.split_name(self.config.table or ""))
 
     @property
     def _what(self) -> str:
@@ -307,7 +308,7 @@ class JdbcSource:
     @property
     def postgres(self) -> asking_postgres.Postgres | None:
         """The database, if it is PostgreSQL, which is asked without Spark."""
-        if self._dialect is not dialects.POSTGRESQL:
+        if self.dialect is not dialects.POSTGRESQL:
             return None
         _, found = asking_postgres.parse_url(references.replace(self.config.url, {}))
         given = {"user": self.config.user, "password": self.config.password}
@@ -317,7 +318,7 @@ class JdbcSource:
     @property
     def _url(self) -> str:
         url = references.replace(self.config.url, {})
-        if self._dialect is dialects.POSTGRESQL:
+        if self.dialect is dialects.POSTGRESQL:
             return asking_postgres.parse_url(url)[0]
         return url if url.startswith("jdbc:") else f"jdbc:{url}"
 
@@ -334,10 +335,10 @@ class JdbcSource:
         given = {"user": user, "password": config.password, **config.options}
         known = {name: references.replace(value, {}) for name, value in given.items() if value}
         # Fetched in portions, so that no result has to fit into memory; a time without a zone stays as it is written.
-        return {"driver": self._dialect.driver, "fetchsize": str(config.fetch_size), "preferTimestampNTZ": "true", **known}
+        return {"driver": self.dialect.driver, "fetchsize": str(config.fetch_size), "preferTimestampNTZ": "true", **known}
 
     def _column(self, column: Column) -> str:
-        return f"{ALIAS}.{self._dialect.quote(column.name)}"
+        return f"{ALIAS}.{self.dialect.quote(column.name)}"
 
 
 def column_is(column: Column) -> Callable[[str], bool]:

@@ -37,7 +37,7 @@ def open_source(context: Context, module: str, declared: Declared) -> Source:  #
         case documents.JdbcSource():
             from lakeledger.pipelines.sources.jdbc import JdbcSource
 
-            return JdbcSource(name, _jdbc(declared), context.start_spark)
+            return JdbcSource(name, jdbc_config(declared), context.start_spark)
         case documents.ReplicationSource():
             return _replication(context, name, declared)
         case documents.DeltaSource():
@@ -56,7 +56,8 @@ def open_source(context: Context, module: str, declared: Declared) -> Source:  #
             return CallableSource(name, config.function, context, config.parameters, is_whole=is_whole)
 
 
-def _jdbc(declared: documents.JdbcSource) -> JdbcConfig:
+def jdbc_config(declared: documents.JdbcSource) -> JdbcConfig:
+    """What a declared JDBC source reads, as a value."""
     from lakeledger.pipelines.sources.jdbc import JdbcConfig
 
     config = declared.source_config
