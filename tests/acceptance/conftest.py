@@ -26,4 +26,5 @@ def at(url: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> list[str]:
     monkeypatch.chdir(tmp_path)
     for name in [name for name in os.environ if name.startswith("LAKELEDGER_")] + ["COLUMNS", "NO_COLOR", "FORCE_COLOR"]:
         monkeypatch.delenv(name, raising=False)
+    monkeypatch.setenv("LAKELEDGER_MIRROR", "off")
     return ["--url", url, "--warehouse", str(tmp_path / "warehouse")]

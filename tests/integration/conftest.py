@@ -26,6 +26,7 @@ def quiet(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.chdir(tmp_path)
     for name in [name for name in os.environ if name.startswith("LAKELEDGER_")] + ["COLUMNS", "NO_COLOR", "FORCE_COLOR"]:
         monkeypatch.delenv(name, raising=False)
+    monkeypatch.setenv("LAKELEDGER_MIRROR", "off")
 
 
 @pytest.fixture
